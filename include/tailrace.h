@@ -352,7 +352,8 @@ TR_API int tr_layout_free(tr_layout** layout);
  * Before this function returns, compute rank 0 makes the directory and checks that files can be written
  * there. If the stream continues from a checkpoint, it also checks that its files are there. Until the stream
  * is closed it holds the lock NAME.stream.lock, where NAME is the pattern with its leads in braces: another
- * stream or job with this pattern gets TR_ERR_STATE. No other file is created before the first step.
+ * stream or job with this pattern gets TR_ERR_STATE. No other file is created before the first step, and in a
+ * stream without any field that has time, before tr_stream_close.
  *
  * With servers, the first call in a session takes the staging memory out of the budget: TR_ERR_MEMORY if a
  * node has not enough left. tr_stream_define allocates the memory that its field needs. */
@@ -383,11 +384,14 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
  *   at_zero=write|omit    whether the empty interval at lead 0 gives a record
  *   operation=WORD        with interval=: instant, mean, accum, minimum or maximum
  *   over=OPERATION:NAMES  mean, sum, minimum or maximum over dimensions, which the file does not have then
- *   level_axis=, nproma=  the array's dimension that counts the levels, or (block, level, nproma)
- *   time=none             cdf5, cdf2, cdf1, netcdf4 and zarr: each file has the field once; see tr_stream_put
- *   units=, standard_name=, long_name=   attributes of the variable; GRIB and raw files leave them out
- *   attributes="..."      other attributes of the variable, in NetCDF and Zarr
- *   compress=, chunks=    for netcdf4 and zarr: how the field's chunks are compressed, and their shape
+ *   weights=FIELD         with over=mean or sum: a field with time=none of this stream, defined before, whose
+ *                         values are the weights of the elements: from 0 on, a missing one counts as 0. It
+ * has the field's dimensions, or some of them by name; over levels it has as many levels, and is put after
+ * this definition. Each server keeps them (TR_ERR_MEMORY) level_axis=, nproma=  the array's dimension that
+ * counts the levels, or (block, level, nproma) time=none             cdf5, cdf2, cdf1, netcdf4 and zarr: each
+ * file has the field once; see tr_stream_put units=, standard_name=, long_name=   attributes of the variable;
+ * GRIB and raw files leave them out attributes="..."      other attributes of the variable, in NetCDF and
+ * Zarr compress=, chunks=    for netcdf4 and zarr: how the field's chunks are compressed, and their shape
  *   keys="..."            GRIB keys of this field; any GRIB key may also stand by itself
  *
  * The definition of a GRIB field encodes one header and reads every requested key back; a difference is
@@ -454,7 +458,11 @@ TR_API int tr_stream_begin_at(tr_stream* stream, double time);
  * collective, also for ranks that own nothing of the field. It blocks until compute rank 0 has all values,
  * which take four times their memory on its node until the stream is closed (TR_ERR_MEMORY if the budget has
  * less left). The array may change when the call returns. It returns errors at once, the same on every rank,
- * and the next tr_stream_end returns them again. Without the put each step fails with TR_ERR_STATE. */
+ * and the next tr_stream_end returns them again. Without the put each step fails with TR_ERR_STATE.
+ *
+ * A stream all of whose fields have time=none needs no step, if its name has no time: tr_stream_close writes
+ * the file, which then has no variable of time, and returns TR_ERR_STATE if a field was not put. A run that
+ * goes on leaves a file with the same fields and values as it is, and refuses another (TR_ERR_STATE). */
 TR_API int tr_stream_put(tr_stream* stream, const char* field, const void* data);
 
 /* Local, or collective, as tr_stream_put. Does the same for an array whose shape the caller knows. `extents`,

@@ -432,7 +432,7 @@ contains
   subroutine stream_define(self, name, grid, levels, type, accuracy, relative_accuracy, bits, missing, &
                            statistic, since, at_zero, level_dim, nproma, keys, options, ierr, operation, &
                            attributes, compress, chunks, vertical, bottom, interval, percentile, name_in_file, &
-                           time, over, units, standard_name, long_name)
+                           time, over, units, standard_name, long_name, weights)
     class(tr_stream), intent(in) :: self
     character(*), intent(in) :: name
     class(tr_layout), intent(in) :: grid
@@ -441,7 +441,7 @@ contains
     class(*), intent(in), optional :: accuracy, relative_accuracy, bits, missing, nproma, percentile
     character(*), intent(in), optional :: statistic, since, at_zero, keys, options, operation
     character(*), intent(in), optional :: attributes, compress, chunks, vertical, bottom, interval, name_in_file
-    character(*), intent(in), optional :: time, over, units, standard_name, long_name
+    character(*), intent(in), optional :: time, over, units, standard_name, long_name, weights
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
     integer(c_int) :: element
@@ -457,7 +457,7 @@ contains
     call add(all, 'since', since)
     call add(all, 'at_zero', at_zero)
     call add(all, 'operation', operation)
-    call add(all, 'over', over)
+    call add(all, 'over', over); call add(all, 'weights', weights)
     if (present(level_dim)) call add_number(all, 'level_axis', level_axis(grid, level_dim))
     call add_number(all, 'nproma', nproma)
     call add(all, 'units', units)

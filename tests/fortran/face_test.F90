@@ -310,8 +310,9 @@ contains
                 ' statistic=accum since=start at_zero=omit keys=a=1 b=2]')
     call stream%define('t', grid, type=TR_F64, relative_accuracy=1e-7_real32, missing=-1e20_real64)
     call expect('tr_stream_define [t] type=6 [relative_accuracy=1.E-0007 missing=-1.E+0020]')
-    call stream%define('t', grid, tr_surface(), type=TR_F64, operation='mean', over='sum:x,levels')
-    call expect('tr_stream_define [t] type=6 [levels=surface operation=mean over=sum:x,levels]')
+    call stream%define('t', grid, tr_surface(), type=TR_F64, operation='mean', over='sum:x,levels', &
+      weights='area')
+    call expect('tr_stream_define [t] type=6 [levels=surface operation=mean over=sum:x,levels weights=area]')
     call stream%define('t', grid, type=TR_F64, attributes='units=mm, long_name="all rain"', compress='none', chunks='10x20')
     call expect('tr_stream_define [t] type=6 [attributes="units=mm, long_name=""all rain""" compress=none chunks=10x20]')
     call stream%define('t', grid, tr_levels('hybrid'), type=TR_F64, vertical='ab.txt')

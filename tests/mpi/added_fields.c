@@ -4,7 +4,8 @@
  *   added_fields PATTERN OPTIONS FIRST LAST ADD [HOW]
  *
  * Steps are at leads FIRST to LAST hours. The fields are there from the beginning but for `late`, `edge` and
- * `still`, which come behind the step at ADD hours, or before the first step if it lies behind that. HOW:
+ * `still`, which come behind the step at ADD hours, or before the first step if it lies behind that. `edge`
+ * alone has the dimension `along`, which has a coordinate. HOW:
  * `saved` (a checkpoint is saved behind the last step, and the run is killed), `restarted` (it goes on behind
  * the checkpoint), `swapped` (likewise, without a checkpoint with existing=continue, and what comes later is
  * defined before `early`), `killed` (there is no checkpoint), `early` (puts `late` at once), `unput` (does
@@ -63,6 +64,8 @@ static void make_layouts(void) {
   else
     expect(tr_layout_coordinates(cells, latitudes, longitudes, 0, NULL, NULL));
   expect(tr_layout_block(1, all, NULL, &edges));
+  expect(tr_layout_dimensions(edges, "along"));
+  expect(tr_layout_axis(edges, "along", TR_I32, EDGES, numbers, NULL, "units=km"));
   expect(tr_layout_bounds(edges, 0, &first_edge, &end));
   owned_edges = end - first_edge;
 }
@@ -85,6 +88,7 @@ static void define_late(tr_stream* stream, const char* options, int is_late) {
   expect(tr_stream_attribute(stream, is("few") ? "early" : "late", "range", TR_F64, 2, numbers));
   if (is_late) expect(tr_stream_attribute_text(stream, NULL, "remark", "with more"));
   if (is("few")) return;
+  expect(tr_stream_attribute(stream, "along", "spacing", TR_F64, 1, numbers));
   expect(tr_stream_define(stream, "still", cells, TR_F32, "time=none"));
   if (!is("unput")) expect(tr_stream_put(stream, "still", still));
 }

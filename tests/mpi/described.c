@@ -2,14 +2,15 @@
 /* A model whose output a description decides, and the same model with streams of its own.
  *
  *   described FILE OPTIONS STEPS [HOW]    streams as FILE says; a step is an hour
- *   described own DIRECTORY STEPS         the streams of described_test.py, made one by one
+ *   described own DIRECTORY STEPS [adds]  the streams of described_test.py, made one by one
  *   described wrong FILE...               only tr_streams_configure: each file has an error
  *
  * HOW: `unknown` (rank 1 puts a field that is none, in the second step, which no stream with every: 2h has),
  * `again` (a field is defined twice, and wrong calls), `open` (nothing is closed: tr_finalize does it),
  * `goes_on` (the run goes on where the checkpoint `state` has it, and saves it behind its last step;
- * half.yaml is refused before), `killed` (likewise, and all ranks end behind the save). Each rank writes each
- * error that it gets to `errors.RANK`. */
+ * half.yaml is refused before), `killed` (likewise, and all ranks end behind the save), `adds` (the field
+ * `late` is defined behind the third step, with an attribute), `addsinside` (within that step). Each rank
+ * writes each error that it gets to `errors.RANK`. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,13 @@ static void fill(int step) {
   energy = 1e6 / (step + 1);
 }
 
-static void write_own(const char* directory, int steps) {
+/* A field that comes behind a step, with what is known of it then. */
+static void define_late(tr_stream* stream) {
+  if (!expect(tr_stream_define(stream, "late", cells, TR_F64, NULL))) return;
+  expect(tr_stream_attribute_text(stream, "late", "comment", "came later"));
+}
+
+static void write_own(const char* directory, int steps, int adds) {
   tr_stream *history = NULL, *means = NULL;
   char name[300];
   snprintf(name, sizeof name, "%s/history_{lead:03h}.nc", directory);
@@ -79,8 +86,10 @@ static void write_own(const char* directory, int steps) {
     tr_stream_put(means, "t_mean", temperature);
     tr_stream_put(means, "t_max", temperature);
     tr_stream_put(means, "energy", &energy);
+    if (adds && step > 2 && step % 2 == 0) tr_stream_put(history, "late", temperature);
     if (step % 2 == 0) expect(tr_stream_end(history));
     expect(tr_stream_end(means));
+    if (adds && step == 2) define_late(history);
   }
   expect(tr_stream_close(&history));
   expect(tr_stream_close(&means));
@@ -111,6 +120,7 @@ static void write_described(const char* file, const char* options, int steps, co
   tr_checkpoint* state = NULL;
   int wanted = 0;
   int64_t first = 0;
+  const int adds = strcmp(how, "adds") == 0;
   const int is_killed = strcmp(how, "killed") == 0, goes_on = is_killed || strcmp(how, "goes_on") == 0;
   if (goes_on) {
     expect(tr_checkpoint_create("state", NULL, &state));
@@ -142,8 +152,13 @@ static void write_described(const char* file, const char* options, int steps, co
     tr_stream_put(out, "wind", wind);
     tr_stream_put(out, "energy", &energy);
     expect(tr_stream_put(out, "diagnostic", NULL)); /* no stream has it: nobody looks at the array */
+    if (adds && step > 2) tr_stream_put(out, "late", temperature);
+    if (step == 2 && strcmp(how, "addsinside") == 0) define_late(out);
     if (strcmp(how, "unknown") == 0 && step == 1 && rank == 1) tr_stream_put(out, "temperture", temperature);
     expect(tr_stream_end(out));
+    if (adds && step == 2) define_late(out);
+    if (adds && step == 2 && tr_stream_attribute_text(out, "wind", "comment", "late") != TR_ERR_STATE)
+      ++failures;
   }
   if (rank == 0) printf("wind was wanted in %d of %d steps\n", wanted, steps);
   expect(tr_stream_wait(out, TR_DURABLE));
@@ -173,7 +188,7 @@ int main(int argc, char** argv) {
           printf("rank %d takes %s\n", rank, argv[i]);
       }
     } else if (strcmp(argv[1], "own") == 0) {
-      write_own(argv[2], atoi(argv[3]));
+      write_own(argv[2], atoi(argv[3]), argc > 4);
     } else {
       write_described(argv[1], argv[2], atoi(argv[3]), argc > 4 ? argv[4] : "");
     }

@@ -115,6 +115,39 @@ for ranks, servers in ((2, 0), (3, 1)):
     check(code == 0, f"a description with a field more: {out}{err}")
     check(contents("a") == {name.replace("means", "means_20260301"): bytes for name, bytes in expected.items()}, f"a description with a field more: {sorted(contents('a'))}")
 
+# A field that the program defines behind a step: it begins with the next file of a stream that waits for it. The field of a program that never defines it is named at the end.
+LATER = DESCRIPTION.replace("      - mask\n", "      - mask\n      - {name: late, later: true}\n")
+fresh("own")
+code, out, err = run(1, [MODEL, "own", "own", str(STEPS), "adds"], TAILRACE_SERVERS="0")
+added = contents("own")
+check(code == 0 and [name for name in added if added[name] != expected[name]] == ["history_004.nc", "history_006.nc"], f"a field is added without a description: {sorted(added)}: {out}{err}")
+for ranks, servers in ((2, 0), (4, 1), (5, 2)):
+    fresh("a")
+    write("output.yaml", LATER.replace("DIR", "a"))
+    code, out, err = run(ranks, [MODEL, "output.yaml", BASE, str(STEPS), "adds"], TAILRACE_SERVERS=str(servers))
+    check(code == 0 and contents("a") == added, f"a field is added with a description, {ranks} ranks, {servers} servers: {out}{err}")
+fresh("a")
+code, out, err = run(3, [MODEL, "output.yaml", BASE, str(STEPS)], TAILRACE_SERVERS="1")
+check(code == 0 and contents("a") == expected and 'output.yaml:16:9: the program has never defined the field "late"' in err, f"a field that never comes: {out}{err}")
+code, out, err = run(3, [MODEL, "output.yaml", BASE, str(STEPS), "addsinside"], TAILRACE_SERVERS="1")
+told = [each for each in errors(2, "a definition within a step") if "tr_stream_define" in each]
+check(code == 1 and len(told) == 1 and "inside of a step: call it behind tr_stream_end" in told[0], f"a definition within a step: {told}: {out}{err}")
+# Fields of which none has time: their file is written at the close, unless the program lacks one of them.
+ALONE = "streams:\n  grid:\n    file: b/grid.nc\n    fields: [mask]\n"
+fresh("b")
+write("alone.yaml", ALONE)
+code, out, err = run(3, [MODEL, "alone.yaml", BASE, str(STEPS)], TAILRACE_SERVERS="1")
+first = contents("b")
+check(code == 0 and list(first) == ["grid.nc"] and b"mask" in first["grid.nc"] and b"time" not in first["grid.nc"], f"a stream without time: {sorted(first)}: {out}{err}")
+fresh("b")
+code, out, err = run(2, [MODEL, "alone.yaml", BASE, "0"], TAILRACE_SERVERS="0")
+check(code == 0 and contents("b") == first, f"a stream without time, and no step: {out}{err}")
+fresh("b")
+write("alone.yaml", ALONE.replace("[mask]", "[mask, humidity]"))
+code, out, err = run(2, [MODEL, "alone.yaml", BASE, "0"], TAILRACE_SERVERS="0")
+told = errors(2, "a stream without time, and without a field")
+check(code == 1 and not contents("b") and any('has the field "humidity", which the program did not define' in each for each in told), f"a stream without time that lacks a field: {told}: {out}{err}")
+
 # Another description, with a format that takes no attributes, and none of the streams.
 fresh("b")
 write("other.yaml", "streams:\n  wind:\n    file: b/wind.nc\n    base: 2026-03-01T00:00Z\n    fields: [{name: wind, attributes: 'long_name=\"from the west\"'}]\n  raw:\n    file: b/t.raw\n    format: raw\n    base: 2026-03-01T00:00Z\n    fields: [temperature]\n")
@@ -180,6 +213,9 @@ WRONG = {
     "fields": ("streams:\n  a:\n    file: b/a.nc\n    fields: {temperature: {}}\n", "fields.yaml:4:5: fields: is a list"),
     "field_key": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, unit: K}]\n", 'field_key.yaml:4:24: unknown key "unit" (did you mean "units"?)'),
     "field_twice": ("streams:\n  a:\n    file: b/a.nc\n    fields: [t, t]\n", "field_twice.yaml:4:17: the stream has a field \"t\" already"),
+    "later": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, later: true}]\n", "later.yaml:4:14: later: a field that comes behind the first step begins with the next file, and stream a has one"),
+    "later_value": ("streams:\n  a:\n    file: b/a{lead:03h}.nc\n    fields: [{name: t, later: soon}]\n", 'later_value.yaml:4:24: later: is true, for a field'),
+    "weights": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, weights: area}]\n", "weights.yaml:4:24: "),
     "levels": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, levels: surface}]\n", "levels.yaml:4:24: levels: says what the program's array is"),
     "field_every": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, every: 1d}]\n", "field_every.yaml:4:24: every: is of a stream"),
     "operation": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, operation: mean}]\n", "operation.yaml:4:24: operation: is over the steps of an interval"),

@@ -13,13 +13,18 @@
  * of all types), `over` (fields over some of their dimensions, with OPTIONS; STEPS steps from FIRST on),
  * `overchanged` (another operation of one), `overdefined` (over= that no field takes), `revised` (other
  * numbers in them), `retold` (another text, and another number of the file, in them), `misgiven` (attributes
- * that no stream takes). */
+ * that no stream takes), `alone` (no field has time, and all STEPS steps are empty ones), `aloneother`,
+ * `aloneunput` (the same with another depth, and without it), `alonesaved` (a checkpoint is saved behind the
+ * puts, and the first run is killed then), `alonesavedother` (the same with another depth), `aloneread` (such
+ * a file is read). */
 #include <math.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tailrace.h>
+#include <unistd.h>
 
 enum { NY = 6, NX = 7, LEVELS = 3, EDGES = 11, MOST = NY * NX * LEVELS };
 static int failures = 0, rank = 0, ranks = 1;
@@ -301,6 +306,70 @@ static void write_over(char** arguments, const char* how) {
   expect(tr_layout_free(&map));
 }
 
+/* A stream without any field that has time, as for a file that describes the grid. */
+static void write_alone(char** arguments, const char* how) {
+  tr_stream* stream = NULL;
+  tr_checkpoint* saved = NULL;
+  tr_index width = 0, rows = 0;
+  int64_t generation = 0;
+  int found = 0;
+  fill(0, &width, &rows);
+  if (strcmp(how, "aloneother") == 0)
+    for (int i = 0; i < MOST; ++i) depth[i] += 1;
+  if (strncmp(how, "alonesaved", 10) == 0) {
+    expect(tr_checkpoint_create("alone/restart", NULL, &saved));
+    expect(tr_checkpoint_begin(saved, TR_LOAD, &found));
+    if (found) tr_checkpoint_item(saved, "generation", &generation, TR_I64, NULL);
+    expect(tr_checkpoint_end(saved));
+    if (found && strcmp(how, "alonesavedother") == 0)
+      for (int i = 0; i < MOST; ++i) depth[i] += 1;
+  }
+  expect(tr_stream_create(arguments[1], arguments[2], &stream));
+  if (stream == NULL) return;
+  expect(tr_stream_define(stream, "mask", cells, TR_I8,
+                          "time=none attributes=\"flag_values='0,1', flag_meanings='sea land'\""));
+  expect(tr_stream_define(stream, "depth", cells, TR_F32, "time=none missing=-1 attributes=\"units=m\""));
+  expect(tr_stream_define(stream, "metric", cells, TR_F64, "time=none levels=height:5,10,20"));
+  expect(tr_stream_put(stream, "mask", mask));
+  if (strcmp(how, "aloneunput") != 0) expect(tr_stream_put(stream, "depth", depth));
+  expect(tr_stream_put(stream, "metric", metric));
+  for (int step = 0; step < atoi(arguments[4]); ++step) {
+    tr_stream_begin(stream, 3600 * step);
+    expect(tr_stream_end(stream));
+  }
+  if (saved != NULL) {
+    ++generation;
+    expect(tr_checkpoint_begin(saved, TR_SAVE, NULL));
+    tr_checkpoint_item(saved, "generation", &generation, TR_I64, NULL);
+    expect(tr_checkpoint_end(saved));
+    expect(tr_checkpoint_wait(saved));
+    if (generation == 1) kill(getpid(), SIGKILL);
+  }
+  expect(tr_stream_close(&stream));
+  if (saved != NULL) expect(tr_checkpoint_close(&saved));
+}
+
+/* Reads what write_alone() has written, in a step at lead 0. */
+static void read_alone(char** arguments) {
+  static float of_mask[MOST], of_depth[MOST];
+  tr_stream* stream = NULL;
+  tr_index width = 0, rows = 0;
+  fill(0, &width, &rows);
+  expect(tr_stream_open(arguments[1], arguments[2], &stream));
+  if (stream == NULL) return;
+  expect(tr_stream_define(stream, "mask", cells, TR_F32, NULL));
+  expect(tr_stream_define(stream, "depth", cells, TR_F32, "missing=-7"));
+  tr_stream_begin(stream, 0);
+  tr_stream_get(stream, "mask", of_mask);
+  tr_stream_get(stream, "depth", of_depth);
+  expect(tr_stream_end(stream));
+  for (tr_index at = 0; at < rows * width && failures == 0; ++at) {
+    expect_values("mask", of_mask[at], mask[at], 0);
+    expect_values("depth", of_depth[at], depth[at] == -1 ? -7 : depth[at], 0);
+  }
+  expect(tr_stream_close(&stream));
+}
+
 static void write_steps(char** arguments, int count) {
   const char* const how = count > 5 ? arguments[5] : "";
   static const tr_index shape[2] = {NY, NX}, all_edges[1] = {EDGES};
@@ -318,6 +387,10 @@ static void write_steps(char** arguments, int count) {
   }
   if (strcmp(how, "read") == 0 || strcmp(how, "holes") == 0) {
     read_steps(arguments, how);
+    return;
+  }
+  if (strncmp(how, "alone", 5) == 0) {
+    strcmp(how, "aloneread") == 0 ? read_alone(arguments) : write_alone(arguments, how);
     return;
   }
   if (strncmp(how, "over", 4) == 0) {

@@ -55,6 +55,17 @@ def test_a_dataset_has_them_without_the_dimension_of_leads(tmp_path, ending):
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
+def test_a_file_of_nothing_but_such_fields_has_no_leads(tmp_path, ending):
+    run = tr.open(written(tmp_path, f"grid.{ending}", steps=0, how="alone"))
+    data = run.to_xarray()
+    assert {name: data[name].dims for name in data.data_vars} == {"mask": ("y", "x"), "depth": ("y", "x"), "metric": ("height", "y", "x")}
+    assert set(data.coords) == {"height"} and np.array_equal(data["depth"], DEPTH, equal_nan=True)
+    step, = run.steps
+    assert step.names == [] and np.array_equal(step["mask"], (HERE // 7 + HERE % 7) % 2) and run.complete
+    assert {name for group in run.to_datatree().children.values() for name in group.data_vars} == {"mask", "depth", "metric"}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
 def test_a_field_that_others_name_as_their_coordinate_becomes_one(tmp_path, ending):
     data = tr.open(written(tmp_path, f"a.{ending}", how="places")).to_xarray()
     assert "mask" in data["surface"].coords and data["mask"].dtype == np.int8 and "mask_2" not in data.coords

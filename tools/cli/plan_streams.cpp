@@ -55,7 +55,8 @@ Status print_stream(const streams::Description& description, const streams::Desc
   for (const streams::WrittenField& field : stream.fields) {
     const Result<std::string> options = description.options_of(stream, field, "");
     TR_TRY(options.status());
-    const std::string of = field.name == field.in_file ? "" : cat("the program's ", field.name);
+    std::string of = field.name == field.in_file ? "" : cat("the program's ", field.name);
+    if (field.is_later) of += cat(of.empty() ? "" : ", ", "may come behind the first step");
     const std::string about = cat(of, of.empty() || options->empty() ? "" : ", ", *options);
     std::printf("  - %-*s%s%s\n", about.empty() ? 0 : static_cast<int>(width), field.in_file.c_str(),
                 about.empty() ? "" : "  ", about.c_str());

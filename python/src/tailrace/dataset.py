@@ -24,18 +24,19 @@ def to_dataset(run: Run, level_type: str | None = None) -> xarray.Dataset:
     """Returns a Dataset of all fields of the run, or of those on one type of level."""
     builder = _Builder(run)
     wanted = [name for name, cube in builder.cubes.items() if level_type in (None, cube.variable.level_type)]
-    if not wanted:
-        raise (run.lacks() if level_type is None or not builder.cubes else
-               NotThereError(f'{run.pattern.text}: no field on levels of the type "{level_type}"; there are '
-                             f'{", ".join(sorted({cube.variable.level_type for cube in builder.cubes.values()}))}'))
     statics = [name for name, static in builder.statics.items() if level_type in (None, static.variable.level_type)]
+    if not wanted and (builder.cubes or not statics):
+        fields = builder.cubes or builder.statics
+        raise (run.lacks() if level_type is None or not fields else
+               NotThereError(f'{run.pattern.text}: no field on levels of the type "{level_type}"; there are '
+                             f'{", ".join(sorted({each.variable.level_type for each in fields.values()}))}'))
     return builder.dataset({name: name for name in wanted}, statics)
 
 
 def to_groups(run: Run) -> dict[str, xarray.Dataset]:
     """Returns a Dataset for each type of level. A field has its own name in it, unless two fields have the same."""
     builder = _Builder(run)
-    if not builder.cubes:
+    if not builder.cubes and not builder.statics:
         raise run.lacks()
     groups: dict[str, dict[str, str]] = {}
     for name, cube in builder.cubes.items():
@@ -131,7 +132,8 @@ class _Builder:
     def dataset(self, wanted: dict[str, str], statics: list[str]) -> xarray.Dataset:
         """Returns a Dataset of the cubes in `wanted`, under the names given there, and of fields without time."""
         assert self.times is not None
-        coordinates = self.times.variables()
+        # Files in which no field has time have no variable of time.
+        coordinates = {name: each for name, each in self.times.variables().items() if self.cubes or name == "realization"}
         reserved = {"realization", *coordinates}
         names = _Names({*wanted.values(), *statics, *coordinates})
         self.shown, self.places = set(statics) - reserved, set()

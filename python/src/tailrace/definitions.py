@@ -21,6 +21,7 @@ from .time_axis import TimeAxis
 _BEGIN, _MARK, _VERSIONS, _ALIGNMENT = 64, b"TRLNC4D", (b"2", b"3"), 512
 _MORE = 1 << 16  # in the calendar and in a field's type: more stands at the end
 _REDUCTION = 1 << 18  # in a field's type: the field is what is left over some of its dimensions, and behind the rest stands of which
+_WEIGHTS = 1 << 8  # in a field's operation over dimensions: its weights stand behind the names of dimensions
 _ATTRIBUTES = 1 << 17  # in the calendar: attributes with types stand at the end
 _ORDER: Final = "="  # numbers have the byte order of the machine that writes
 _UNKNOWN, _TOLD = 0, 6  # kinds of grids between these two have dimensions of their own
@@ -121,11 +122,14 @@ def _record(parts: Fields, field: IndexField) -> tuple[Record, bool]:
             _pass(parts, _bytes, Fields.i32, _bytes, _bytes, _keys)
         parts.raw(1)  # whether it has time
     if is_reduced:
-        parts.i32()  # operation
+        is_weighted = parts.i32() & _WEIGHTS != 0  # operation
         _pass(parts, _bytes)  # shape of a level as it is put
         has_shape_of_grid = not any(_bytes(parts))  # which dimensions are lost
         _pass(parts, _bytes)  # type of the levels that are lost
         _pass(parts, *[_bytes] * parts.count(8, wide=True))  # names of dimensions
+        if is_weighted:
+            _pass(parts, _bytes, _bytes)  # the field of the weights, distances in its values
+            parts.many("q")  # from one level to the next
     prepared = Fields(_bytes(parts), parts.what, _ORDER)
     told = IndexField(_text(name), kind, shape, _text(level_type), levels)
     if told != field or _bytes(prepared) != name:

@@ -25,8 +25,9 @@ void Opening::pack(Packer& out, bool with_values) const {
     const auto number = its == coordinates.end() ? -1 : static_cast<int>(its - coordinates.begin());
     pack_field(out, fields[i], prepared[i], layout_of[i], number);
   }
-  for (std::size_t i = 0; with_values && i < fields.size(); ++i) {
-    if (fields[i].values) out.put(static_cast<std::int32_t>(i)).put_bytes(*fields[i].values);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].values && (with_values || is_weights(fields[i].name)))
+      out.put(static_cast<std::int32_t>(i)).put_bytes(*fields[i].values);
   }
   out.put(std::int32_t{-1});  // no more values
   out.put(static_cast<std::int64_t>(layouts.size()));
@@ -99,6 +100,12 @@ Status Opening::add_coordinates(Unpacker& in) {
   TR_TRY(told.status());
   coordinates.push_back(std::make_shared<const codec::Coordinates>(std::move(*told)));
   return {};
+}
+
+bool Opening::is_weights(const std::string& field) const {
+  return std::ranges::any_of(fields, [&](const codec::FieldDefinition& each) {
+    return each.reduction.is_weighted() && each.reduction.weights == field;
+  });
 }
 
 Status Opening::add_values(Unpacker& in) {

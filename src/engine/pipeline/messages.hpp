@@ -89,7 +89,7 @@ struct Opening {
   std::int64_t previous_lead = 0;  // of the step before the first one put
   std::string ledger;              // packed by streams: what the ledger needs to keep the files
   /// The coordinates of all fields, each once. The root alone gets their values, and those of fields without
-  /// time, since it writes the heads.
+  /// time, since it writes the heads; weights go to all servers.
   std::vector<std::shared_ptr<const codec::Coordinates>> coordinates;
   /// Their georeferences hold nothing but coordinates: the prepared headers hold the rest.
   std::vector<codec::FieldDefinition> fields;
@@ -122,6 +122,8 @@ struct Opening {
   Status add_coordinates(Unpacker& in);
   /// Takes the values of a field without time.
   Status add_values(Unpacker& in);
+  /// Returns true if the values of the field are the weights of another.
+  [[nodiscard]] bool is_weights(const std::string& field) const;
   Status add_attribute(Unpacker& in);
   /// Returns the number of fields, of those without time whose values have come, and of given attributes.
   [[nodiscard]] std::int32_t defined() const;

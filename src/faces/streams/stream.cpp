@@ -298,11 +298,11 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   std::int64_t waited = 0;
   Status joined;
   SharedMap its_map = map;
-  if (field.over_levels) {
+  if (field.joins_levels()) {
     // The other ranks expect this rank's pieces, also if the step fails.
     joined = field.join_levels(*map, data, session_.rank());
-    data = field.over_levels->values();
-    its_map = field.over_levels->map();
+    data = field.joined();
+    its_map = field.joined_map();
     may_lend = true;
   }
   const auto levels = static_cast<Index>(field.definition.levels.values.size());
@@ -510,16 +510,23 @@ void Stream::warn_of_open_interval() const {
           " is not written. A run that goes on from a checkpoint saved there has it"));
 }
 
+/// True if no field has time: the servers write the file when the stream is closed.
+bool Stream::has_no_times() const {
+  return !fields_.all().empty() &&
+         std::ranges::none_of(fields_.all(), [](const Field& each) { return each.definition.has_time; });
+}
+
 /// Says what is lost if the stream is closed without a step: fields without time are a part of its files.
 void Stream::warn_of_unwritten_fields() const {
   if (session_.rank() != 0 || from_.steps > 0 || client_.steps() > 0 || is_abandoned_) return;
+  if (is_alone()) return;
   for (const Field& field : fields_.all()) {
     if (field.definition.has_time) continue;
-    log(LogLevel::warn,
-        cat("stream ", name(), " is closed without a step, so that no file was begun, and '",
-            field.definition.name,
-            "' is not written: give fields without time to a stream that has steps, or this one a step with "
-            "empty_step=keep"));
+    log(LogLevel::warn, cat("stream ", name(), " is closed without a step, so that no file was begun, and '",
+                            field.definition.name, "' is not written: ",
+                            has_no_times() ? "fields without time need a file whose name has no time"
+                                           : "put fields without time into a stream of their own, whose file "
+                                             "is written when it is closed, or begin a step"));
     return;
   }
 }
@@ -537,13 +544,16 @@ Status Stream::close() {
     if (misuse.is_ok()) misuse = std::exchange(untold_, Status());
     warn_of_open_interval();
     warn_of_unwritten_fields();
+    const bool writes_alone = !is_abandoned_ && is_alone();
+    if (writes_alone) latch(fields_.check_all_put().in(call));
     // Without the vote, only this rank would know of its errors since its last step.
     const comm::Verdict verdict = session_.agree({client_.closing_vote().in(call), call, {}});
     if (misuse.is_ok()) misuse = verdict.status;
     if (verdict.ended) client_.stop(verdict.status);
     // The run before may have left its last file unfinished, and no step comes to this file any more.
     const bool goes_on = !is_abandoned_ && (continues_ || request_.options.existing == Existing::resume);
-    if (goes_on && client_.steps() == 0 && !client_.out_of_step()) client_.finish_without_steps();
+    if ((goes_on || (writes_alone && misuse.is_ok())) && client_.steps() == 0 && !client_.out_of_step())
+      client_.finish_without_steps();
     if (client_.must_finish() && !client_.out_of_step()) {
       tell({client_.descriptor(Descriptor::Kind::close), {}});
     }

@@ -97,6 +97,10 @@ class Stream final {
       return std::ranges::count(field.definition.dimensions, name) > 0;
     });
   }
+  /// Local. Returns an error if nothing can be defined now.
+  [[nodiscard]] Status may_define() const { return fields_.may_define(); }
+  /// Local. Returns true if no field has time and none can be added, so that close() writes the file.
+  [[nodiscard]] bool is_alone() const { return has_no_times() && !request_.pattern.depends_on_lead(); }
   /// Local. Returns true if the field is defined; in a step, if the file of this step has it.
   [[nodiscard]] bool wants(const std::string& name) const;
   [[nodiscard]] const std::string& name_of_field(std::size_t number) const {
@@ -138,6 +142,7 @@ class Stream final {
   Status end_within();
   void note_missed(const Status& missed);
   void warn_of_open_interval() const;
+  [[nodiscard]] bool has_no_times() const;
   void warn_of_unwritten_fields() const;
   [[nodiscard]] const TimeAxis& times() const { return request_.definition.time; }
   [[nodiscard]] std::int64_t lead() const { return operations_ ? operations_->lead() : client_.lead(); }

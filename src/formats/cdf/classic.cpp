@@ -80,15 +80,20 @@ ByteVector encode_header(const Contents& contents, const Places& places, Bytes d
   Writer out(places.version);
   const char magic[] = {'C', 'D', 'F', static_cast<char>(places.version)};
   out.bytes(std::as_bytes(std::span(magic))).count(0);
-  out.list(dimension_tag, contents.dimensions.size());
-  for (const Dimension& each : contents.dimensions) out.name(each.name).count(each.length);
+  const int first = contents.has_records ? 0 : 1;  // number of the first dimension in the file
+  const auto dimensions = std::span(contents.dimensions).subspan(static_cast<std::size_t>(first));
+  out.list(dimension_tag, dimensions.size());
+  for (const Dimension& each : dimensions) out.name(each.name).count(each.length);
   out.attributes(contents.attributes);
-  out.list(variable_tag, contents.variables.size());
+  out.list(variable_tag,
+           static_cast<std::size_t>(std::ranges::count_if(
+               contents.variables, [&](const Variable& each) { return contents.is_in_file(each); })));
   for (std::size_t i = 0; i < contents.variables.size(); ++i) {
     const Variable& each = contents.variables[i];
+    if (!contents.is_in_file(each)) continue;
     const Places::Place& place = places.of_variables[i];
     out.name(each.name).count(static_cast<std::int64_t>(each.dimensions.size()));
-    for (const int dimension : each.dimensions) out.count(dimension);
+    for (const int dimension : each.dimensions) out.count(dimension - first);
     // A size that 32 bits do not hold is written as all ones. Readers compute sizes from the dimensions.
     constexpr Bytes most = std::numeric_limits<std::uint32_t>::max();
     const Bytes size = places.version == Version::cdf5 ? place.size : std::min(place.size, most);

@@ -89,7 +89,7 @@ Status CdfCodec::add_attribute(const codec::GivenAttribute& given) {
 
 std::optional<codec::FixedPlaces> CdfCodec::fixed_places() const {
   codec::FixedPlaces places;
-  places.step = places_.record_size;
+  places.step = conventions().contents().has_records ? places_.record_size : 0;
   for (const Conventions::Field& field : fields_.all()) {
     std::vector<Bytes>& of_levels = places.places.emplace_back();
     for (Index level = 0; level < field.levels(); ++level)
@@ -101,6 +101,7 @@ std::optional<codec::FixedPlaces> CdfCodec::fixed_places() const {
 std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previous_lead,
                                           std::span<const codec::FinishedStep::Record> put) const {
   std::vector<Patch> patches;
+  if (!conventions().contents().has_records) return patches;
   const auto add_times = [&](std::size_t variable, std::initializer_list<std::int64_t> leads) {
     Patch& patch = patches.emplace_back(Patch{offset_of(variable), {}, 1});
     for (const std::int64_t each : leads)

@@ -336,6 +336,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   const std::size_t number = add_variable(std::move(variable));
   TR_TRY(beyond_);
   by_name_.emplace(field.name, fields_.size());
+  contents_.has_records = field.has_time || (contents_.has_records && !fields_.empty());
   fields_.push_back({field.name, field.levels, number, field.elements(), *type, fill,
                      levels.dimension.has_value(), field.has_time, width_of(field.type)});
   const bool is_pressure = field.name == "sp" || field.name == "ps";

@@ -24,6 +24,7 @@ Result<Type> type_of(ElementType type);
 
 /// The variables of a stream's files, with the metadata that the CF conventions (version 1.8) ask for. A step
 /// is one record of the file. The variables with records are the time, bounds of intervals, and the fields.
+/// Files of a stream all of whose fields have no time have no variable of time (Contents::has_records).
 class Conventions {
  public:
   /// Returns an error if the format cannot hold the last of the variables. Called once for each new variable.

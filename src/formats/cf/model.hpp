@@ -80,9 +80,14 @@ struct Contents {
   std::vector<Attribute> attributes;
   std::vector<Variable> variables;
   std::unordered_set<std::string> names{};  // of the variables; add() adds them
+  bool has_records = true;  // false: files have neither the record dimension nor variables with records
 
   [[nodiscard]] static bool is_record(const Variable& variable) {
     return !variable.dimensions.empty() && variable.dimensions.front() == 0;
+  }
+  /// Returns false for variables that files leave out.
+  [[nodiscard]] bool is_in_file(const Variable& variable) const {
+    return has_records || !is_record(variable);
   }
   /// Returns the bytes of a variable, or of its part of one record if it has records. Returns nothing if they
   /// are more than 2^63.

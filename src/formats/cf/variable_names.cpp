@@ -49,7 +49,10 @@ std::string Conventions::methods_of(const FieldDefinition& field, const Horizont
   if (field.statistic.process != Process::instant) methods = cat(" ", method_of(field.statistic.process));
   const codec::Reduction& reduction = field.reduction;
   if (!reduction.level_type.empty())
-    methods += cat(" ", name_of_levels(reduction.level_type), ": ", name_of(reduction.operation));
+    methods += cat(" ", name_of_levels(reduction.level_type), ": ", name_of(reduction.operation),
+                   reduction.weights.empty() || reduction.is_weighted()
+                       ? ""
+                       : cat(" (weighted by ", reduction.weights, ")"));
   if (!reduction.is_within_level()) return methods.empty() ? methods : methods.substr(1);
   const bool is_on_map = points.standard_names.size() == reduction.is_lost.size();
   for (std::size_t i = 0; i < reduction.is_lost.size(); ++i) {
@@ -61,7 +64,9 @@ std::string Conventions::methods_of(const FieldDefinition& field, const Horizont
                               : "area",
                    ":");
   }
-  return cat(methods.substr(1), " ", name_of(reduction.operation));
+  // CF-1.8, section 7.3.3, has this place for what its own words do not tell.
+  const std::string how = reduction.is_weighted() ? cat(" (weighted by ", reduction.weights, ")") : "";
+  return cat(methods.substr(1), " ", name_of(reduction.operation), how);
 }
 
 std::optional<std::size_t> Conventions::variable_of(const std::string& name) const {

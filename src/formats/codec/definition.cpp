@@ -51,6 +51,8 @@ constexpr std::int32_t more_follows = 1 << 16;
 constexpr std::int32_t attributes_follow = 1 << 17;
 // This bit of a field's type says that a reduction stands behind what more_follows announces.
 constexpr std::int32_t reduction_follows = 1 << 18;
+// This bit of a reduction's operation says that its weights stand behind it.
+constexpr std::int32_t weights_follow = 1 << 8;
 
 Index product_of(const std::vector<Index>& shape) {
   Index product = 1;
@@ -68,6 +70,7 @@ bool leaves(const Reduction& reduction, const std::vector<Index>& shape) {
     if (reduction.is_lost[i] == 0) left.push_back(reduction.shape[i]);
   return left == shape && product_of(reduction.shape) > 0 &&
          (reduction.dimensions.empty() || reduction.dimensions.size() == reduction.shape.size()) &&
+         (!reduction.is_weighted() || reduction.weight_strides.size() == reduction.shape.size()) &&
          reduction.operation > Reduction::Operation::none &&
          reduction.operation <= Reduction::Operation::maximum;
 }
@@ -176,19 +179,26 @@ bool Reduction::is_within_level() const {
 }
 
 void Reduction::pack(Packer& out) const {
-  out.put(operation).put_list<Index>(shape).put_list<std::int8_t>(is_lost).put_text(level_type);
+  out.put(static_cast<std::int32_t>(operation) | (weights.empty() ? 0 : weights_follow));
+  out.put_list<Index>(shape).put_list<std::int8_t>(is_lost).put_text(level_type);
   out.put(static_cast<std::int64_t>(dimensions.size()));
   for (const std::string& each : dimensions) out.put_text(each);
+  if (!weights.empty()) out.put_text(weights).put_list<Index>(weight_strides).put(weight_level);
 }
 
 Reduction Reduction::unpack(Unpacker& in) {
   Reduction reduction;
-  reduction.operation = in.get<Operation>();
+  const auto operation = in.get<std::int32_t>();
+  reduction.operation = static_cast<Operation>(operation & ~weights_follow);
   reduction.shape = in.get_list<Index>();
   reduction.is_lost = in.get_list<std::int8_t>();
   reduction.level_type = in.get_text();
   for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
     reduction.dimensions.push_back(in.get_text());
+  if ((operation & weights_follow) == 0) return reduction;
+  reduction.weights = in.get_text();
+  reduction.weight_strides = in.get_list<Index>();
+  reduction.weight_level = in.get<Index>();
   return reduction;
 }
 

@@ -120,10 +120,18 @@ struct Reduction {
   std::vector<std::string> dimensions;
   std::vector<std::int8_t> is_lost;  // by dimension of `shape`
   std::string level_type;            // of the levels that became one; empty: the field keeps its levels
+  /// The field without time whose values are the weights of elements (weights=); empty: all count alike.
+  std::string weights{};
+  /// The distances in its values from one index of a dimension of `shape` to the next: 0 along a dimension
+  /// that it lacks. Empty if it has the weights of levels, which are one already in what is put.
+  std::vector<Index> weight_strides{};
+  Index weight_level = 0;  // the distance from one level to the next; 0: all have the same weights
   friend bool operator==(const Reduction&, const Reduction&) = default;
 
   /// Returns true if elements of one level become one.
   [[nodiscard]] bool is_within_level() const;
+  /// Returns true if elements of one level become one, each with its weight.
+  [[nodiscard]] bool is_weighted() const { return !weight_strides.empty(); }
   void pack(Packer& out) const;
   static Reduction unpack(Unpacker& in);
 };
@@ -150,7 +158,7 @@ struct FieldDefinition {
   std::vector<Axis> axes{};               // coordinates of `dimensions` that no field before has
   bool has_time = true;  // false: the field is in each file once, and no step has a record of it
   /// The values of all levels of a field without time, big-endian. Only ranks that write heads of files have
-  /// them. pack() leaves them out.
+  /// them, and all servers those that are weights of other fields. pack() leaves them out.
   std::shared_ptr<const ByteVector> values = nullptr;
   /// How a record comes of what is put. `shape`, `dimensions` and `levels` are those of the records.
   Reduction reduction{};

@@ -335,6 +335,7 @@ void Netcdf4Codec::add_times(std::span<const FinishedStep> steps,
                              const std::vector<std::vector<std::int64_t>>& starts,
                              Description& description) const {
   const Conventions& conventions = fields_.conventions();
+  if (!conventions.contents().has_records) return;
   std::vector<double> times;
   for (const FinishedStep& each : steps) times.push_back(conventions.time_at(each.lead));
   description.times.push_back({conventions.time(), times});

@@ -177,8 +177,9 @@ class Maker {
 
   Result<codec::Ending> make() {
     TR_TRY(create_file());
-    for (std::size_t i = 0; i < contents_.dimensions.size(); ++i) TR_TRY(add_dimension(i));
+    for (std::size_t i = first_dimension(); i < contents_.dimensions.size(); ++i) TR_TRY(add_dimension(i));
     for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
+      if (!contents_.is_in_file(contents_.variables[i])) continue;
       if (!datasets_[i].is_ok()) TR_TRY(add_variable(i));
       TR_TRY(name_dimensions(i));
     }
@@ -216,6 +217,9 @@ class Maker {
     return {};
   }
 
+  /// Returns the number of the first dimension that the file has.
+  [[nodiscard]] std::size_t first_dimension() const { return contents_.has_records ? 0 : 1; }
+
   [[nodiscard]] static Handle creation_list() {
     Handle list(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     H5Pset_obj_track_times(list.id(), false);
@@ -251,7 +255,7 @@ class Maker {
     }
     TR_TRY(add_terminated(scales_[number], "CLASS", "DIMENSION_SCALE").in(dimension.name));
     TR_TRY(add_terminated(scales_[number], "NAME", name).in(dimension.name));
-    return add_number(scales_[number], "_Netcdf4Dimid", static_cast<int>(number));
+    return add_number(scales_[number], "_Netcdf4Dimid", static_cast<int>(number - first_dimension()));
   }
 
   [[nodiscard]] const Description::Field* field_of(std::size_t variable) const {
@@ -363,7 +367,7 @@ class Maker {
   Result<codec::Ending> finish() {
     bool closed = true;
     for (std::vector<Handle>* const handles : {&datasets_, &plain_scales_}) {
-      for (Handle& each : *handles) closed = each.close() >= 0 && closed;
+      for (Handle& each : *handles) closed = (!each.is_ok() || each.close() >= 0) && closed;
     }
     closed = file_.close() >= 0 && closed;
     // If the image refused a call, the library's errors do not give the reason.

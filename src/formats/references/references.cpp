@@ -172,7 +172,7 @@ std::vector<References::Line> References::arrays(const std::vector<codec::Finish
   for (std::size_t number = 0; number < contents.variables.size(); ++number) {
     const Variable& variable = contents.variables[number];
     const Conventions::Interval* const interval = bounds_in(number);
-    if (interval != nullptr && !is_told(*interval)) continue;
+    if (!contents.is_in_file(variable) || (interval != nullptr && !is_told(*interval))) continue;
     const Conventions::Field* const field = field_of(number);
     const bool decoded = field != nullptr && !decoding_.filter.empty();
     const Type type = decoded ? Type::float64 : variable.type;

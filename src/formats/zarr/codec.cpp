@@ -263,7 +263,9 @@ const Layout& ZarrCodec::layout() const {
 
 ByteVector ZarrCodec::head() const {
   ByteVector out = layout().head_begin(0);
-  for (const cf::Variable& each : fields_.conventions().contents().variables) {
+  const cf::Contents& contents = fields_.conventions().contents();
+  for (const cf::Variable& each : contents.variables) {
+    if (!contents.is_in_file(each)) continue;
     const Layout::Array& place = layout().array(each.name);
     if (place.has_steps) continue;
     const ByteVector data = each.data ? each.data() : ByteVector();
@@ -314,6 +316,7 @@ std::vector<Patch> ZarrCodec::rest_of_step(std::int64_t lead, std::int64_t previ
                                            std::span<const FinishedStep::Record> put) const {
   std::vector<Patch> patches;
   const Conventions& conventions = fields_.conventions();
+  if (!conventions.contents().has_records) return patches;
   const auto add_times = [&](std::size_t variable, std::initializer_list<std::int64_t> leads) {
     Patch& patch = patches.emplace_back(Patch{place_of(variable).begin, {}, 1});
     for (const std::int64_t each : leads)

@@ -79,7 +79,7 @@ std::string Layout::Array::object(std::int64_t number) const {
 Status Layout::add(const std::string& name, const Json& array, const std::string& steps_name) {
   Array added{name, array.at("shape").size()};
   const Json& names = array.at("dimension_names");
-  added.has_steps = !names.empty() && names.at(0) == steps_name;
+  added.has_steps = has_steps_ && !names.empty() && names.at(0) == steps_name;
   const auto chunk = array.at("chunk_grid").at("configuration").at("chunk_shape").get<std::vector<Index>>();
   const std::string own = cf::text_of(array);
   added.text = text_.find(own, arrays_.empty() ? 0 : arrays_.back().text + arrays_.back().text_length);
@@ -89,7 +89,8 @@ Status Layout::add(const std::string& name, const Json& array, const std::string
   const bool is_known = type && chunk.size() == added.dimensions && names.size() == added.dimensions &&
                         added.text != std::string::npos && own.starts_with(before_steps) &&
                         std::ranges::all_of(chunk, [](Index each) { return each > 0; }) &&
-                        (!added.has_steps || array.at("shape").at(0) == 0);
+                        (!added.has_steps || array.at("shape").at(0) == 0) &&
+                        (has_steps_ || array.at("shape").get<std::vector<Index>>() == chunk);
   if (!is_known) return {Code::corrupt, cat("array '", name, "' is none that a stream writes")};
   added.type = *type;
   for (std::size_t i = added.has_steps ? 1 : 0; i < chunk.size(); ++i) {
@@ -117,12 +118,17 @@ Result<Layout> Layout::of(std::string text) {
     const Json group = Json::parse(layout.text_);
     const Json& arrays = group.at("consolidated_metadata").at("metadata");
     if (arrays.empty()) return Status(Code::corrupt, "its metadata tell of no arrays");
-    const std::string steps_name = arrays.begin()->at("dimension_names").at(0).get<std::string>();
+    // The variable of time comes first, and begins without steps. No other array has a dimension without
+    // elements.
+    const Json& shape = arrays.begin()->at("shape");
+    layout.has_steps_ = !shape.empty() && shape.at(0) == 0;
+    const std::string steps_name =
+        layout.has_steps_ ? arrays.begin()->at("dimension_names").at(0).get<std::string>() : "";
     for (const auto& [name, array] : arrays.items()) TR_TRY(layout.add(name, array, steps_name));
   } catch (const Json::exception& error) {
     return Status(Code::corrupt, cat("its metadata are none that a stream writes: ", error.what()));
   }
-  if (layout.times().in_chunk == 0 || layout.times().size != 8)
+  if (layout.has_steps_ && (layout.times().in_chunk == 0 || layout.times().size != 8))
     return Status(Code::corrupt, "its metadata are none that a stream writes: the first array has no times");
   const Bytes before = frame_bytes + std::ssize(layout.text_);
   for (Array& each : layout.arrays_) {
@@ -173,6 +179,7 @@ ByteVector Layout::head_begin(std::int64_t steps) const {
 }
 
 Result<std::int64_t> Layout::steps_in(std::string_view group) const {
+  if (!has_steps_) return std::int64_t{0};
   // In most cases a stream has written the text. Then it is enough to read one number from it.
   const std::size_t count = times().text + before_steps.size();
   std::int64_t steps = 0;

@@ -64,7 +64,9 @@ class Layout {
   [[nodiscard]] const Array* in_head(Bytes offset) const { return at(of_head_, offset); }
   /// Returns the array to whose room this byte of a step belongs, or null.
   [[nodiscard]] const Array* in_step(Bytes offset) const { return at(of_step_, offset); }
-  /// Returns the array of the steps' times.
+  /// True if the group has steps; a stream all of whose fields have no time has none.
+  [[nodiscard]] bool has_steps() const { return has_steps_; }
+  /// Returns the array of the steps' times. Only if has_steps().
   [[nodiscard]] const Array& times() const { return arrays_.front(); }
   [[nodiscard]] Bytes head() const { return head_; }
   [[nodiscard]] Bytes step() const { return step_; }
@@ -89,6 +91,7 @@ class Layout {
   std::vector<std::size_t> of_head_, of_step_;  // numbers of arrays, in the order of their bytes
   Bytes head_ = 0;
   Bytes step_ = 0;
+  bool has_steps_ = true;
 };
 
 }  // namespace tailrace::zarr

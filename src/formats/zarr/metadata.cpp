@@ -161,8 +161,10 @@ std::string group_text(const Contents& contents, const FieldOf& field_of) {
   Json attributes = Json::object();
   for (const cf::Attribute& each : contents.attributes) attributes[each.name] = cf::value_of(each);
   Json arrays = Json::object();
-  for (std::size_t i = 0; i < contents.variables.size(); ++i)
+  for (std::size_t i = 0; i < contents.variables.size(); ++i) {
+    if (!contents.is_in_file(contents.variables[i])) continue;
     arrays[contents.variables[i].name] = array_of(contents, contents.variables[i], field_of(i));
+  }
   const Json consolidated{{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(arrays)}};
   return cf::text_of(Json{{"zarr_format", 3},
                           {"node_type", "group"},

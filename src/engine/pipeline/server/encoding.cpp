@@ -302,7 +302,8 @@ Status Encoding::reduce(Work& work, Pieces pieces, std::span<std::byte>& whole) 
   if (!plan.unowned().empty())
     layout::fill_rows(plan.unowned(), unowned_value(entry.field, 1), worker.level.data());
   worker.assembled.resize(static_cast<std::size_t>(field.elements() * element));
-  Status status = worker.reducer.reduce(field, worker.level.data(), worker.assembled.data());
+  Status status = worker.reducer.reduce(field, worker.level.data(), worker.assembled.data(),
+                                        stream_.weights_of(entry.field, entry.level));
   if (!status.is_ok()) {
     status = status.in(
         cat("field '", field.name, "', level ", field.levels.values[static_cast<std::size_t>(entry.level)]));

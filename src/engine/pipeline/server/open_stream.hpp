@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,13 +20,17 @@ struct OpenStream {
   std::string name;
   std::unique_ptr<codec::Codec> codec{};
   std::vector<exchange::RecordPlan> plans{};  // by layout
+  std::map<std::string, std::vector<double>>
+      weights{};  // of fields over dimensions, by the field that has them
 
   OpenStream(Context& context, Opening opening)
       : context(context), opening(std::move(opening)), name(this->opening.name()) {}
   OpenStream(const OpenStream&) = delete;
   OpenStream& operator=(const OpenStream&) = delete;
-  /// Makes the codec and the plans.
+  /// Makes the codec, the plans and the weights.
   Status prepare();
+  /// Returns the weights of one level of a field over dimensions, or none.
+  [[nodiscard]] std::span<const double> weights_of(int field, Index level) const;
   [[nodiscard]] const exchange::RecordPlan& plan(int field) const {
     return plans[static_cast<std::size_t>(opening.layout_of[static_cast<std::size_t>(field)])];
   }

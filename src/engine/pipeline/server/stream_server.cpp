@@ -14,7 +14,22 @@ Status OpenStream::prepare() {
     plans.emplace_back(std::move(*layout), context.roster, context.me);
   }
   counters().method = &opening.method() - pipeline::methods().data();
+  for (const codec::FieldDefinition& each : opening.fields) {
+    const std::string& name = each.reduction.weights;
+    if (!each.reduction.is_weighted() || weights.count(name) > 0) continue;
+    const auto its = std::ranges::find(opening.fields, name, &codec::FieldDefinition::name);
+    if (its != opening.fields.end()) weights[name] = operations::weights_of(*its);
+  }
   return {};
+}
+
+std::span<const double> OpenStream::weights_of(int number, Index level) const {
+  const codec::Reduction& reduction = field(number).reduction;
+  if (!reduction.is_weighted()) return {};
+  const auto found = weights.find(reduction.weights);
+  if (found == weights.end()) return {};
+  const std::span<const double> all(found->second);
+  return all.subspan(std::min(all.size(), static_cast<std::size_t>(level * reduction.weight_level)));
 }
 
 Result<std::unique_ptr<StreamServer>> StreamServer::create(Context& context, Opening opening,

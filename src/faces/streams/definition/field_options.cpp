@@ -132,6 +132,13 @@ constexpr OptionRow<FieldRequest> kFieldRows[] = {
       "all but GRIB: `mean`, `sum`, `minimum` or `maximum` [over dimensions](#values-over-dimensions), which "
       "the field does not have in the file; `levels` stands for all levels"},
      take_over},
+    {{"weights", "", "", "over=mean:lat,lon weights=area",
+      "a field with `time=none` of the same stream: each element counts with [its weight](#weights) in the "
+      "`mean` or `sum` of `over=`"},
+     [](auto& r, auto& t) {
+       r.weights = t;
+       return Status();
+     }},
     {{"statistic", "`instant`", "", "statistic=accum",
       "`instant`, `accum`, `average`, `maximum`, `minimum`: [below](#statistics)"},
      [](auto& r, auto& t) {

@@ -75,7 +75,7 @@ std::string Field::place_of(Index element, int rank) const {
       continue;
     }
     const Index global = rows.global + rest / rows.count * rows.stride + rest % rows.count;
-    const std::string its_level = over_levels ? "" : cat("level ", levels[level], ", ");
+    const std::string its_level = joins_levels() ? "" : cat("level ", levels[level], ", ");
     return cat("rank ", rank, ", ", its_level, "index ", global);
   }
   return "";
@@ -186,6 +186,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
   out.definition.georeference = layout.georeference;
   out.definition.dimensions = layout.dimensions;
   TR_TRY(prepare_reduction(request, layout, out));
+  TR_TRY(prepare_weights(request, layout, out));
   TR_TRY(add_axes(layout.axes, out));
   const codec::Georeference georeference = out.definition.georeference;
   const auto told = georeference.coordinates;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/arrays/gathering.hpp"
+#include "engine/operations/weighted_levels.hpp"
 #include "engine/session/session.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "faces/streams/definition/placed_layout.hpp"
@@ -38,6 +40,12 @@ struct Field {
   std::vector<double> levels{};                // as they are put
   /// Makes one level of all, if over= names them: each rank has all levels of what it owns.
   std::unique_ptr<operations::Accumulator> over_levels{};
+  std::unique_ptr<operations::WeightedLevels> weighted_levels{};  // in its place, with weights=
+  /// The weights of levels, which the field of the weights has got when it was put.
+  std::shared_ptr<std::vector<double>> level_weights{};
+  std::shared_ptr<node::Draw> joining_drawn{};  // memory of weighted_levels
+  std::unique_ptr<node::Draw> weights_drawn{};  // on rank 0: memory of servers for the weights that it has
+  std::optional<double> no_weight{};  // of a field without time that was put: a value that can be no weight
   std::shared_ptr<const ByteVector> values{};  // likewise, in a stream whose definitions may change
   bool is_unrecorded = false;  // until the first step: the checkpoint's interval has begun without the field
   std::vector<std::string> with_axes{};  // dimensions whose coordinates its layout had
@@ -47,9 +55,17 @@ struct Field {
   Result<const SharedMap*> map_of(const ArrayShape* shape, int rank);
   /// Returns the place of an accumulated element of `rank`, which is this one, as texts of errors name it.
   [[nodiscard]] std::string place_of(Index element, int rank) const;
-  /// Makes one level of all levels of the array at `data`, in their order. The values are then in
-  /// over_levels. An error names an element of `rank`, which is this one.
+  /// Returns true if each rank makes one level of all levels that it puts.
+  [[nodiscard]] bool joins_levels() const { return over_levels || weighted_levels; }
+  /// Makes one level of all levels of the array at `data`, in their order. joined() then returns the values,
+  /// and joined_map() how they lie. An error names an element of `rank`, which is this one.
   Status join_levels(const layout::MemoryMap& map, const std::byte* data, int rank);
+  [[nodiscard]] const std::byte* joined() const {
+    return over_levels ? over_levels->values() : weighted_levels->values();
+  }
+  [[nodiscard]] const SharedMap& joined_map() const {
+    return over_levels ? over_levels->map() : weighted_levels->map();
+  }
 };
 
 /// The fields of a stream that is written, on one compute rank: defines each of them on all ranks, and tells
@@ -92,6 +108,8 @@ class Fields final {
   /// The others begin with the file behind `file`.
   void take_order(Order order, const std::string& file);
 
+  /// Local. Returns an error if nothing can be defined now.
+  [[nodiscard]] Status may_define() const;
   /// Collective. Defines the next field. If this fails, the stream has no such field, and the program may
   /// define it again. Behind the first step the field begins with the next file.
   Status define(const std::string& field, const PlacedLayout* layout, int type, const std::string& options);
@@ -128,6 +146,11 @@ class Fields final {
   Status prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
                        Field& out);
   Status prepare_reduction(const FieldRequest& request, const PlacedLayout& layout, Field& out);
+  Status prepare_weights(const FieldRequest& request, const PlacedLayout& layout, Field& out);
+  Status prepare_weights_of_levels(Field& weights, const PlacedLayout& layout, Field& out) const;
+  Status take_weights(Field& field, const std::vector<arrays::OwnPart>& parts) const;
+  [[nodiscard]] Status check_weights(const Field& weights) const;
+  [[nodiscard]] bool is_weights(const std::string& field) const;
   Status prepare_timed(const FieldRequest& request, Field& out);
   Status prepare_joining(Field& out);
   /// Keeps those parts of a georeference that reference files need.
@@ -143,7 +166,6 @@ class Fields final {
   Status draw_values(const Field& field, node::Draw& drawn, ByteVector& whole) const;
   [[nodiscard]] Status check_without_time(const FieldRequest& request) const;
   void add_field(const std::string& name, Field field);
-  [[nodiscard]] Status may_define() const;
   Status take_attribute(const codec::GivenAttribute& fresh);
   void note_file_without();
   void tell_first(std::size_t fields, std::size_t attributes);

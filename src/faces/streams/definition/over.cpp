@@ -101,24 +101,39 @@ Status Fields::prepare_joining(Field& out) {
   using operations::Operation;
   constexpr std::array as_of_steps{Operation::instant, Operation::mean, Operation::accum, Operation::minimum,
                                    Operation::maximum};
-  const operations::Accumulated what{as_of_steps[static_cast<std::size_t>(reduction.operation)],
-                                     out.definition.type, out.definition.missing, 1, out.count};
-  const Bytes bytes = operations::Accumulator::bytes_of(what);
+  operations::Accumulated what{as_of_steps[static_cast<std::size_t>(reduction.operation)],
+                               out.definition.type, out.definition.missing, 1, out.count};
+  const bool is_weighted = out.level_weights != nullptr;
+  if (is_weighted) what.levels = std::ssize(out.levels);
+  const Bytes bytes =
+      is_weighted ? operations::WeightedLevels::bytes_of(what) : operations::Accumulator::bytes_of(what);
   const auto drawn = std::make_shared<node::Draw>(session_.memory().budget(), node::Use::intervals);
   TR_TRY(drawn->take(bytes).in(cat("over= takes ", counted(bytes, "byte"), " on this rank")));
+  if (is_weighted) {
+    out.weighted_levels = std::make_unique<operations::WeightedLevels>(what);
+    out.joining_drawn = drawn;
+    return {};
+  }
   out.over_levels = std::make_unique<operations::Accumulator>(what);
   out.over_levels->memory()->drawn = drawn;
   return {};
 }
 
 Status Field::join_levels(const layout::MemoryMap& map_of_array, const std::byte* data, int rank) {
-  over_levels->begin();
-  for (std::size_t level = 0; level < levels.size(); ++level)
-    over_levels->add(map_of_array, data + static_cast<Index>(level) * map_of_array.level_stride);
-  const Status status = over_levels->finish();
+  Status status;
+  Index offending = -1;
+  if (weighted_levels) {
+    status = weighted_levels->join(map_of_array, data, *level_weights);
+    offending = weighted_levels->offending();
+  } else {
+    over_levels->begin();
+    for (std::size_t level = 0; level < levels.size(); ++level)
+      over_levels->add(map_of_array, data + static_cast<Index>(level) * map_of_array.level_stride);
+    status = over_levels->finish();
+    offending = over_levels->offending();
+  }
   if (status.is_ok()) return {};
-  return status.in(
-      cat("over ", counted(levels.size(), "level"), ": ", place_of(over_levels->offending(), rank)));
+  return status.in(cat("over ", counted(levels.size(), "level"), ": ", place_of(offending, rank)));
 }
 
 }  // namespace tailrace::streams

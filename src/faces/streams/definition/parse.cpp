@@ -259,6 +259,17 @@ Status check_over(const codec::FieldDefinition& field) {
   return {};
 }
 
+/// Checks what weights= needs of the rest of the definition.
+Status check_weights(const codec::FieldDefinition& field) {
+  using Over = codec::Reduction::Operation;
+  const Over operation = field.reduction.operation;
+  if (operation == Over::mean || operation == Over::sum) return {};
+  if (operation == Over::none)
+    return settings_error("weights= are those of a mean or a sum over dimensions: give over=, too");
+  return settings_error(
+      cat("weights= change no ", name_of(operation), ": leave them out, or give over=mean"));
+}
+
 /// Returns an error if an option of numbers is given for texts.
 Status check_texts(const FieldRequest& request) {
   const codec::FieldDefinition& field = request.definition;
@@ -287,6 +298,7 @@ Status check_field(FieldRequest& request, bool axis_given) {
         "a field with time=none is stored as it is, and over no time: leave out accuracy=, "
         "relative_accuracy=, bits=, compress=, chunks=, statistic= and operation=");
   if (!request.lost.empty()) TR_TRY(check_over(field));
+  if (!request.weights.empty()) TR_TRY(check_weights(field));
   const bool coefficients = !field.levels.coefficients.empty();
   if (coefficients && !request.vertical_file.empty()) {
     return settings_error("coefficients= and vertical= say the same thing; keep one");

@@ -72,6 +72,7 @@ struct FieldRequest {
   bool has_statistic = false;                      // statistic= is given
   TimeAxis time{};                                 // of the stream
   std::vector<std::string> lost{};  // the dimensions of over=, whose operation the definition has
+  std::string weights{};            // the field of weights=
 };
 
 /// Parses the options of tr_stream_define, for a stream of `format`. `shape` is the layout's. One level means

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 // The fields of a stream that have no time: each file has them once.
+#include <cstring>
+
 #include "engine/arrays/gathering.hpp"
 #include "faces/streams/definition/fields.hpp"
 #include "formats/codec/missing.hpp"
@@ -43,7 +45,8 @@ Status Fields::check_all_put(bool with_later) const {
     if (!field.definition.has_time && !field.is_put)
       return {Code::state,
               cat("field '", field.definition.name, "' has time=none, and was not put before the first step",
-                  i < held_fields_ ? "" : " of a file that has it", ": put it, then begin the step")};
+                  i < held_fields_ ? "" : " of a file that has it",
+                  ": put it before the step, or before tr_stream_close if no field has time")};
   }
   return {};
 }
@@ -67,12 +70,25 @@ Status Fields::put_without_time(int number, const void* data, const ArrayShape* 
     TR_TRY(own_drawn.take(own));
     if (session_.rank() == 0) TR_TRY(draw_values(field, *drawn, *whole));
     if (field.count > 0) rows = field.layout->layout.rows(session_.rank());
-    return pack_levels(field, ***map, static_cast<const std::byte*>(data), parts);
+    TR_TRY(pack_levels(field, ***map, static_cast<const std::byte*>(data), parts));
+    if (is_complex(field.definition.type) || is_text(field.definition.type)) return {};
+    return take_weights(field, parts);
   });
   const std::function<comm::Verdict(comm::Vote)> agree = [&](comm::Vote vote) {
     return session_.agree(std::move(vote));
   };
-  TR_TRY(agree({mine.in(call), call, {}}).status);
+  comm::Vote vote{mine.in(call), call, {}};
+  // All ranks have a scalar, and what rank 0 puts counts.
+  const bool is_told = field.layout->is_scalar && field.level_weights;
+  if (is_told && session_.rank() == 0 && mine.is_ok()) {
+    const auto bytes = std::as_bytes(std::span(*field.level_weights));
+    vote.contribution.assign(bytes.begin(), bytes.end());
+  }
+  const comm::Verdict verdict = agree(std::move(vote));
+  TR_TRY(verdict.status);
+  if (is_told)
+    std::memcpy(field.level_weights->data(), verdict.contributions[0].data(),
+                field.level_weights->size() * sizeof(double));
   const std::string what = cat("values of field '", field.definition.name, "'");
   TR_TRY(arrays::gather({session_.computes(), agree, call, what, field.layout->layout, rows, parts}, *whole)
              .status);

@@ -86,7 +86,8 @@ Status DescribedStreams::check_definition(const std::string& field, const Placed
   for (const Use& use : uses_of(field)) {
     const Member& member = members_[use.member];
     const Result<std::string> all = description_.options_of(*member.described, *use.field, options);
-    Status status = all.status();
+    Status status = member.stream->may_define();
+    if (status.is_ok()) status = all.status();
     if (status.is_ok()) {
       const codec::StreamDefinition& definition = member.described->request.definition;
       status = parse_field(use.field->in_file, type, layout.shape(), *all, definition.format, definition.time)
@@ -106,11 +107,12 @@ const std::vector<DescribedStreams::Use>& DescribedStreams::uses_of(const std::s
 Status DescribedStreams::define(const std::string& field, const PlacedLayout* layout, int type,
                                 const std::string& options) {
   const std::vector<Use>& uses = uses_of(field);
-  if (uses.empty() || defined_.count(field) != 0 || has_begun_) {
+  const Status late = has_begun_ ? check_late(field) : Status();
+  if (uses.empty() || defined_.count(field) != 0 || !late.is_ok()) {
     const std::string call =
         cat("tr_stream_define(\"", name(), "\", \"", field, "\", type ", type, ", \"", options, "\")");
     const Status mine = [&]() -> Status {
-      if (has_begun_) return {Code::state, "fields are defined before the first step"};
+      TR_TRY(late);
       if (defined_.count(field) != 0) return {Code::state, cat("field '", field, "' is defined already")};
       if (layout == nullptr) return {Code::argument, "no layout was given"};
       if (field.empty()) return {Code::argument, "the field's name is empty"};
@@ -140,6 +142,19 @@ Status DescribedStreams::define(const std::string& field, const PlacedLayout* la
   }
   for (const codec::Axis& axis : layout->axes) axes_.insert(axis.dimension);
   defined_.insert(field);
+  if (has_begun_) added_.insert(field);
+  return {};
+}
+
+/// Returns an error if the field cannot be defined behind the first step. Every rank gets the same.
+Status DescribedStreams::check_late(const std::string& field) const {
+  if (!incomplete_.is_ok()) return incomplete_;
+  if (in_step_) return {Code::state, "inside of a step: call it behind tr_stream_end"};
+  for (const Use& use : uses_of(field)) {
+    if (use.field->is_later) continue;
+    return at(use.field->place, members_[use.member],
+              {Code::state, "fields are defined before the first step, but for those with later: true"});
+  }
   return {};
 }
 
@@ -148,8 +163,10 @@ Status DescribedStreams::define(const std::string& field, const PlacedLayout* la
 template <typename Give>
 Status DescribedStreams::give_attribute(const std::string& call, const std::string& of,
                                         const std::string& attribute, const Give& give) {
-  if (has_begun_) {
-    const Status late(Code::state, "attributes are given before the first step");
+  if (has_begun_ && added_.count(of) == 0) {
+    const Status late(Code::state,
+                      "attributes are given before the first step, and those of a field that is defined "
+                      "behind it after its definition");
     return session_.agree({late.in(call), call, {}}).status;
   }
   Status first;
@@ -196,7 +213,7 @@ Status DescribedStreams::text_attribute(const std::string& of, const std::string
 Status DescribedStreams::check_all_defined() const {
   for (const DescribedStream& stream : description_.streams()) {
     for (const WrittenField& field : stream.fields) {
-      if (defined_.count(field.name) != 0) continue;
+      if (field.is_later || defined_.count(field.name) != 0) continue;
       constexpr std::size_t most = 50;
       std::string list;
       std::size_t count = 0;
@@ -222,19 +239,35 @@ void DescribedStreams::begin_step(const Begin& begin, std::optional<std::int64_t
     // No stream gets a step. Files of the run before are not finished as if they had all of theirs.
     if (!incomplete_.is_ok())
       for (const Member& member : members_) member.stream->abandon();
-    for (const auto& [name, shared] : description_.shared()) {
-      if (session_.rank() == 0 && incomplete_.is_ok() && defined_.count(name) == 0)
-        log(LogLevel::warn,
-            cat(description_.text_of(shared.place), ": the program has no field \"", name, "\""));
-    }
+    warn_of_undefined(false);
   }
   if (in_step_) latch({Code::state, "tr_stream_begin within a step: tr_stream_end comes first"});
   in_step_ = true;
   if (!incomplete_.is_ok()) return;
   for (Member& member : members_) {
-    if (lead && !member.described->is_due(*lead)) continue;
+    // A stream without any field that has time has its file without steps.
+    if (member.stream->is_alone() || (lead && !member.described->is_due(*lead))) continue;
     member.is_in_step = true;
     begin(*member.stream);
+  }
+}
+
+/// Names parts of the description that no field of the program has, once its first step has begun, and fields
+/// with later: true that have never come, when it has ended.
+void DescribedStreams::warn_of_undefined(bool has_ended) const {
+  if (session_.rank() != 0 || !incomplete_.is_ok()) return;
+  const auto warn = [&](const WrittenField& field, const std::string& name) {
+    log(LogLevel::warn, cat(description_.text_of(field.place), ": the program ",
+                            has_ended ? "has never defined the field \"" : "has no field \"", name, "\""));
+  };
+  for (const auto& [name, shared] : description_.shared()) {
+    const auto comes_later = [](const Use& use) { return use.field->is_later; };
+    const bool may_come = std::ranges::any_of(uses_of(name), comes_later);
+    if (!has_ended && !may_come && defined_.count(name) == 0) warn(shared, name);
+  }
+  for (const DescribedStream& stream : description_.streams()) {
+    for (const WrittenField& field : stream.fields)
+      if (has_ended && field.is_later && defined_.count(field.name) == 0) warn(field, field.name);
   }
 }
 
@@ -287,8 +320,22 @@ Status DescribedStreams::wait(bool durable) {
   return first;
 }
 
+/// Returns an error if a stream without steps, whose file would be written now, lacks a field.
+Status DescribedStreams::check_alone() const {
+  const auto is_alone = [](const Member& member) { return member.stream->is_alone(); };
+  if (has_begun_ || std::ranges::none_of(members_, is_alone)) return {};
+  return check_all_defined();
+}
+
 Status DescribedStreams::close() {
-  if (!members_.empty()) return close_streams();
+  if (has_begun_) warn_of_undefined(true);
+  if (!members_.empty()) {
+    const Status lacking = check_alone();
+    for (const Member& member : members_)
+      if (!lacking.is_ok() && member.stream->is_alone()) member.stream->abandon();
+    const Status closed = close_streams();
+    return lacking.is_ok() ? closed : lacking.in(cat("tr_stream_close(\"", name(), "\")"));
+  }
   // No step of a stream tells the other ranks of this rank's errors.
   const std::string call = cat("tr_stream_close(\"", name(), "\")");
   return session_.agree({std::exchange(kept_, Status()).in(call), call, {}}).status;

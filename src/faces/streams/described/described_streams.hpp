@@ -76,11 +76,14 @@ class DescribedStreams final {
   [[nodiscard]] Status at(Place place, const Member& member, const Status& status) const;
   template <typename Begin>
   void begin_step(const Begin& begin, std::optional<std::int64_t> lead);
-  [[nodiscard]] Status check_all_defined() const;
   template <typename Give>
   Status give_attribute(const std::string& call, const std::string& of, const std::string& attribute,
                         const Give& give);
   [[nodiscard]] const std::vector<Use>& uses_of(const std::string& field) const;
+  [[nodiscard]] Status check_all_defined() const;
+  [[nodiscard]] Status check_late(const std::string& field) const;
+  [[nodiscard]] Status check_alone() const;
+  void warn_of_undefined(bool has_ended) const;
 
   session::Session& session_;
   Description description_;
@@ -88,6 +91,7 @@ class DescribedStreams final {
   std::vector<Member> members_;
   std::map<std::string, std::vector<Use>> asked_;  // the fields that the description names
   std::set<std::string> defined_;                  // the fields that the program has defined
+  std::set<std::string> added_;                    // those of them that came behind the first step
   std::set<std::string> axes_;                     // dimensions of these that have coordinates
   Status incomplete_;                              // a field was not defined before the first step
   Status kept_;                                    // of a description without streams

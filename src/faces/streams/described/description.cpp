@@ -195,6 +195,11 @@ Status Description::check_field(const DescribedStream& stream, const WrittenFiel
     return error_at(path_, field.place,
                     "the options of all fields, with what streams share of them, have more than 8 MiB: give "
                     "fewer fields, or shorter attributes");
+  if (field.is_later && !stream.request.pattern.depends_on_lead())
+    return error_at(
+        path_, field.place,
+        cat("later: a field that comes behind the first step begins with the next file, and stream ",
+            stream.name, " has one: have its files begin with the time, as {valid:%Y%m%d} in file: does"));
   const codec::StreamDefinition& definition = stream.request.definition;
   const Result<FieldRequest> request = parse_field(field.in_file, static_cast<int>(ElementType::f32), {1},
                                                    *options, definition.format, definition.time);

@@ -238,7 +238,16 @@ class YamlReader {
       }
       Result<std::string> value = line(entry.value, entry.place, entry.key);
       TR_TRY(value.status());
-      (entry.key == "name" ? field.name : field.in_file) = std::move(*value);
+      if (entry.key != "later") {
+        (entry.key == "name" ? field.name : field.in_file) = std::move(*value);
+        continue;
+      }
+      if (*value != "true" && *value != "false")
+        return error(entry.place,
+                     cat("later: is true, for a field that the program may define behind its first step, or "
+                         "false, and not \"",
+                         *value, "\""));
+      field.is_later = *value == "true";
     }
     return {};
   }
@@ -307,7 +316,7 @@ class YamlReader {
       WrittenField field;
       field.place = place_of(each.Mark());
       if (each.IsMap()) {
-        TR_TRY(read_field(each, {"name", "as"}, field));
+        TR_TRY(read_field(each, {"name", "as", "later"}, field));
         if (field.name.empty())
           return error(field.place, "name: is missing: which field of the program is it?");
       } else {

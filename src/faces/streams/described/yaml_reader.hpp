@@ -36,6 +36,7 @@ struct WrittenField {
   std::string in_file;  // its name in the files of the stream
   WrittenOptions options;
   Place place;
+  bool is_later = false;  // the program may define it behind its first step
 };
 
 struct WrittenStream {

@@ -43,6 +43,14 @@ std::string_view advice(bool behind_checkpoint) {
                            : " (existing=replace begins anew; or choose another pattern)";
 }
 
+/// True if all of the stream's fields have no time, and are there: its file is a head.
+bool has_head_alone(const Opening& opening, const StreamRequest& request) {
+  return !opening.fields.empty() && !request.pattern.depends_on_lead() &&
+         std::ranges::all_of(opening.fields, [](const codec::FieldDefinition& field) {
+           return !field.has_time && field.values != nullptr;
+         });
+}
+
 /// Returns an error if the stream's steps cannot follow those in the file. Call it before anything changes
 /// the file.
 Status check_fits(storage::Target& target, const std::string& data, const IndexContents& contents,
@@ -72,6 +80,7 @@ Pairs::Pairs(const Opening& opening, StreamRequest request, Uuid run, std::optio
   for (const codec::FieldDefinition& field : opening.fields) {
     header_.fields.push_back({field.name, field.type, field.shape, field.levels.type, field.levels.values});
   }
+  is_alone_ = has_head_alone(opening, request_);
   note_left_open();
 }
 
@@ -139,7 +148,61 @@ Status Pairs::end_data(const std::string& data) {
   return write_ending(*target_, data, *contents);
 }
 
+/// Writes the file of a stream without steps: the head, and in the index one step at lead 0 that has no
+/// bytes. So whatever reads, repairs or announces files of streams finds a whole one.
+Result<std::optional<WholePair>> Pairs::write_alone(const std::string& path) {
+  if (const std::string parent = storage::parent_of(storage::tidy_path(path)); parent != ".")
+    TR_TRY(target_->make_directories(parent));
+  Result<std::shared_ptr<void>> lock = lock_pair(path);
+  TR_TRY(lock.status());
+  const Result<bool> is_there = is_written_alone(path);
+  TR_TRY(is_there.status());
+  if (*is_there) {
+    TR_TRY(make_index_durable(*target_, path));
+    return std::optional(WholePair{std::move(*lock)});
+  }
+  TR_TRY(wait_for_space(path, std::ssize(frame_.head)));
+  Result<OpenPair> file = begin_anew(path);
+  TR_TRY(file.status());
+  file->lock = std::move(*lock);
+  TR_TRY(begin_data(path, *file));
+  const Bytes end = file->index.data_end();
+  TR_TRY(file->index.append({0, 0, end, end, {}}));
+  TR_TRY(file->index.sync());
+  return finish(path, *file);
+}
+
+/// Returns true if the file of a stream without steps is there, and this run goes on with it. A run that goes
+/// on with other definitions or values gets an error.
+Result<bool> Pairs::is_written_alone(const std::string& path) {
+  const Result<bool> exists = target_->exists(path), indexed = target_->exists(index_path(path));
+  TR_TRY(exists.status());
+  TR_TRY(indexed.status());
+  if (*exists && *indexed) {
+    const Result<IndexContents> found = load_index(*target_, index_path(path));
+    if (found.status().code() == Code::io) return found.status();
+    const bool is_own = found.is_ok() && found->header.run == header_.run;
+    if (is_own && !found->closed) return false;  // this run's own, which was interrupted
+    if (is_own || (found.is_ok() && goes_on_with_others() && found->closed)) {
+      IndexHeader now = header_;  // the file tells no times
+      now.base = found->header.base;
+      now.calendar = found->header.calendar;
+      now.time = found->header.time;
+      TR_TRY(check_same_stream(path, found->header, now, true));
+      TR_TRY(check_fits(*target_, path, *found, frame_));
+      return true;
+    }
+  }
+  if (*exists && request_.options.existing == Existing::fail) {
+    const Result<bool> begun_only = is_begun_only(path, *indexed);
+    TR_TRY(begun_only.status());
+    if (!*begun_only) return exists_already(path);
+  }
+  return false;
+}
+
 Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path) {
+  if (is_alone_) return write_alone(path);
   if (is_left_behind(path)) {
     Result<std::optional<WholePair>> whole = finish_left_behind(path);
     const int error = whole.status().error_number();
@@ -211,6 +274,12 @@ void Pairs::note_left_open() {
   const auto note = [&](const std::string& path) {
     if (!path.empty() && std::ranges::count(left_open_, path) == 0) left_open_.push_back(path);
   };
+  if (is_alone_) {
+    left_behind_.clear();
+    const Result<std::string> path = request_.pattern.expand(0, request_.context());
+    if (path.is_ok()) note(*path);
+    return;
+  }
   Result<std::string> last = Status(Code::state, "no step has a verdict");
   if (takes_over_steps()) last = request_.pattern.expand(opening_.previous_lead, request_.context());
   std::erase_if(left_behind_, [&](const LeftBehind& each) { return last.is_ok() && each.path == *last; });

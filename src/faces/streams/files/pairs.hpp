@@ -78,6 +78,8 @@ class Pairs {
 
  private:
   void note_left_open();
+  Result<std::optional<WholePair>> write_alone(const std::string& path);
+  Result<bool> is_written_alone(const std::string& path);
   /// Returns true if another server has told the verdict of steps of this stream.
   [[nodiscard]] bool takes_over_steps() const {
     return opening_.is_taken_over && opening_.first_step > opening_.begins_with;
@@ -119,6 +121,7 @@ class Pairs {
   IndexHeader header_;
   std::vector<LeftBehind> left_behind_;
   std::vector<std::string> left_open_;
+  bool is_alone_ = false;  // no field has time: the stream has one file, and no step comes to it
 };
 
 }  // namespace tailrace::streams

@@ -224,7 +224,7 @@ Result<std::int64_t> StoreFile::steps_with_times(std::int64_t chunk) {
 Result<std::int64_t> StoreFile::steps_there() {
   std::int64_t steps = 0;
   for (const Layout::Array& each : layout_->arrays()) {
-    const bool is_time = &each == &layout_->times();
+    const bool is_time = layout_->has_steps() && &each == &layout_->times();
     if (!each.has_steps || (each.in_chunk > 0 && !is_time)) continue;
     const Result<std::vector<std::int64_t>> found = objects_.numbers(each);
     TR_TRY(found.status());
@@ -245,7 +245,8 @@ Result<Bytes> StoreFile::size() {
   // A process that was killed while it began or emptied the store has left a part of the head. The size is 0
   // then, and the next writer writes the whole head again. Emptying removes times first, so a store with
   // times has a whole head.
-  const Result<std::vector<std::int64_t>> times = objects_.numbers(layout_->times());
+  Result<std::vector<std::int64_t>> times = std::vector<std::int64_t>();
+  if (layout_->has_steps()) times = objects_.numbers(layout_->times());
   TR_TRY(times.status());
   const Result<bool> has_head = times->empty() ? objects_.is_begun(*layout_) : Result<bool>(true);
   TR_TRY(has_head.status());
@@ -261,7 +262,8 @@ Result<bool> StoreFile::holds(Bytes end, std::span<const storage::Range> ranges)
   TR_TRY(check_open("size"));
   if (end <= 0) return true;
   if (!layout_) return false;
-  if (end <= layout_->head()) return true;
+  if (!layout_->has_steps() && end == layout_->head()) return objects_.is_begun(*layout_);
+  if (end <= layout_->head() || !layout_->has_steps()) return end <= layout_->head();
   const Result<bool> has = has_step((end - layout_->head() - 1) / layout_->step());
   if (!has.is_ok() || !*has) return has;
   std::map<std::pair<const Layout::Array*, std::int64_t>, Bytes> ends;  // ends of the objects
@@ -296,6 +298,7 @@ Status StoreFile::truncate(Bytes size) {
   if (!layout_)
     return {Code::state,
             cat("truncate ", objects_.directory(), ": it has no metadata yet, which come first")};
+  if (!layout_->has_steps()) return {};
   const std::int64_t steps = (size - layout_->head() + layout_->step() - 1) / layout_->step();
   const Result<std::optional<std::int64_t>> told = objects_.told(*layout_);
   TR_TRY(told.status());
@@ -331,6 +334,7 @@ Status StoreFile::copy_before(Bytes size, StoreFile& to) {
   const Result<Bytes> got = read(head, 0);
   TR_TRY(got.status());
   TR_TRY(to.write(head, 0));
+  if (!layout_->has_steps()) return {};
   return objects_.copy_before(*layout_, (size - layout_->head()) / layout_->step(), to.objects_);
 }
 

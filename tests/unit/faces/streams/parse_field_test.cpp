@@ -170,6 +170,10 @@ TEST(parse_field, operations_over_dimensions) {
     EXPECT_TRUE(mentions(error_of(wrong), "no operation over dimensions")) << wrong;
   EXPECT_TRUE(mentions(error_of("over=mean:"), "is empty"));
   EXPECT_TRUE(mentions(error_of("over=mean:x,x"), "named twice"));
+  EXPECT_EQ(parsed("over=mean:x weights=area").weights, "area");
+  EXPECT_EQ(parsed("weights=area over=sum:x").weights, "area");
+  EXPECT_TRUE(mentions(error_of("weights=area"), "give over=, too"));
+  EXPECT_TRUE(mentions(error_of("over=minimum:x weights=area"), "weights= change no minimum"));
 }
 
 TEST(parse_field, operations_and_what_the_program_says_of_the_statistic_itself) {

@@ -84,6 +84,19 @@ TEST(definition, what_is_left_of_a_field_over_dimensions_comes_back) {
     Unpacker part(std::span<const std::byte>(bytes).first(length));
     EXPECT_EQ(FieldDefinition::unpack(part).status().code(), Code::corrupt) << length;
   }
+  field.reduction.weights = "area";
+  field.reduction.weight_strides.assign(field.reduction.shape.size(), 3);
+  field.reduction.weight_level = 5;
+  const ByteVector weighted = packed(field);
+  Unpacker more(weighted);
+  const Result<FieldDefinition> with_weights = FieldDefinition::unpack(more);
+  ASSERT_TRUE(with_weights.is_ok() && more.rest().empty()) << with_weights.status().text();
+  EXPECT_EQ(with_weights->reduction, field.reduction);
+  field.reduction.weight_strides.push_back(1);  // more than there are dimensions
+  const ByteVector odd = packed(field);
+  Unpacker odd_one(odd);
+  EXPECT_EQ(FieldDefinition::unpack(odd_one).status().code(), Code::corrupt);
+  field.reduction.weight_strides.clear();
   field.reduction.shape[0] += 1;  // no record of the field's shape is left of this
   const ByteVector wrong = packed(field);
   Unpacker other(wrong);

@@ -189,7 +189,7 @@ Result<bool> Pairs::is_written_alone(const std::string& path) {
       now.calendar = found->header.calendar;
       now.time = found->header.time;
       TR_TRY(check_same_stream(path, found->header, now, true));
-      TR_TRY(check_fits(*target_, path, *found, frame_));
+      TR_TRY(check_fits(*target_, path, *found, frame_, resuming_.has_value()));
       return true;
     }
   }

@@ -121,7 +121,9 @@ TEST(grib2_many_fields, numbers_of_fields_before_leave_nothing_in_a_header) {
     const auto alone = codec_of(stream_of());
     const Status status = alone->define(field);
     EXPECT_EQ(all->define(field).text(), status.text());
-    if (status.is_ok()) EXPECT_EQ(alone->prepared(0), all->prepared(number++)) << field.name;
+    if (status.is_ok()) {
+      EXPECT_EQ(alone->prepared(0), all->prepared(number++)) << field.name;
+    }
   }
   EXPECT_GE(number, 6);
 }

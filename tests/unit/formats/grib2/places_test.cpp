@@ -5,7 +5,8 @@
 
 #include <cmath>
 
-#include "formats/cf/fields.hpp"
+#include "formats/cf/grid.hpp"
+#include "formats/grids/grids.hpp"
 #include "grib_fixture.hpp"
 #include "ground/base/text.hpp"
 
@@ -148,7 +149,7 @@ TEST(grib2_places, a_sample_tells_all_keys_of_a_projection) {
     field.shape = keys.front().second == "lambert" ? std::vector<Index>{30, 40} : std::vector<Index>{45, 50};
     const Result<ByteVector> message = encode(stream_of(), field, {0, 0, 3600, 0}, wave(field.elements()));
     ASSERT_TRUE(message.is_ok()) << message.status().text();
-    const Result<Keys> told = cf::grid_keys({*message, {}});
+    const Result<Keys> told = grids::keys_of({*message, {}});
     ASSERT_TRUE(told.is_ok()) << told.status().text();
     const Result<cf::Grid> from_sample = cf::grid_of(*told, field.shape);
     ASSERT_TRUE(from_sample.is_ok()) << from_sample.status().text();
@@ -167,7 +168,7 @@ TEST(grib2_places, a_sample_tells_which_unstructured_grid_it_is_on) {
                              {"uuidOfHGrid", "a60bd5be123456789abcdef012345678"}};
   const Result<ByteVector> message = encode(stream_of(), field, {0, 0, 3600, 0}, wave(60));
   ASSERT_TRUE(message.is_ok()) << message.status().text();
-  const Result<cf::Grid> grid = cf::grid_of(*cf::grid_keys({*message, {}, nullptr}), {60});
+  const Result<cf::Grid> grid = cf::grid_of(*grids::keys_of({*message, {}, nullptr}), {60});
   ASSERT_TRUE(grid.is_ok()) << grid.status().text();
   EXPECT_EQ(grid->number_used, 42);
   EXPECT_EQ(grid->uuid, "a60bd5be-1234-5678-9abc-def012345678");

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "engine/pipeline/root/stream_root.hpp"
 #include "engine/pipeline/server/definitions.hpp"
@@ -34,6 +36,8 @@ class Server {
     /// True if another server has read the lanes before. This one goes on with its streams. It is the
     /// session's only server, and all lanes keep their definitions.
     bool takes_over = false;
+    /// Makes what servers write files with together. Called once at most.
+    std::function<Result<std::unique_ptr<comm::CollectiveFiles>>()> make_collective;
     /// Ends the job. Called if this server gives up, and other ranks would wait for it.
     std::function<void(const Status&)> give_up;
   };
@@ -68,6 +72,8 @@ class Server {
   void on_opened(Unpacker& in);
   void on_sequence(Unpacker& in);
   void on_decided(Unpacker& in);
+  Status prepare_method(const Opening& opening);
+  bool make_collective_calls();
   bool scan_lanes();
   bool scan_lane(int c, LaneCursor& lane);
   void take_definition(int c, const LaneCursor& lane);
@@ -97,6 +103,8 @@ class Server {
   std::uint32_t newest_stream_ = 0;
   // By stream of which this server is the root, until the stream starts: how many servers have opened it.
   std::map<std::uint32_t, int> opened_;
+  // The collective calls whose turn has come: streams, and the numbers of their calls.
+  std::deque<std::pair<std::uint32_t, std::int64_t>> turns_;
   std::map<int, std::int64_t> fences_;  // by lane: the agreements that its rank has come to
   int homed_ = 0;
   int left_ = 0;  // homed ranks that said farewell

@@ -71,11 +71,12 @@ def refused():
                                      ("method=mpiio", {}, "MPI_THREAD_MULTIPLE"), ("", {"TAILRACE_METHOD": "mpiio"}, "TAILRACE_METHOD=mpiio is not possible here"),
                                      ("method=mpiio mpiio_hints=cb_nodes", {}, 'has "cb_nodes", which is no hint'),
                                      ("mpiio_hints=cb_nodes=2", {}, "hints are for method=mpiio"),
-                                     ("method=mpiio format=zarr", {"SMALL_MODEL_THREADS": "1"}, "is no file of the operating system"),
                                      ('method=""', {}, "the name is empty"), ("", {"TAILRACE_METHOD": "fast"}, 'TAILRACE_METHOD=fast: unknown method "fast"')):
         code, _, err = run(2, arguments(f"{directory}/fc.raw", f"format=raw {options}", LAST), TAILRACE_SERVERS="1", **settings)
         check(code != 0 and words in err, f"{options} {settings}: {code}, {err}")
     check(not os.path.exists(f"{directory}/fc.raw"), "a refused method wrote a file")
+    code, _, err = run(2, arguments(f"{directory}/fc.zarr", "format=zarr method=mpiio", LAST), TAILRACE_SERVERS="1", SMALL_MODEL_THREADS="1")
+    check(code != 0 and ("is no file of the operating system" in err or "was built without" in err), f"a store: {code}, {err}")
 
 
 def together():

@@ -83,7 +83,7 @@ class File {
   /// there is none. Returns `offset` itself if storage does not tell.
   virtual Bytes next_data(Bytes offset) { return offset; }
   /// Takes room for bytes that are not written yet: no process's write of them will lack it. The file stays
-  /// as it is, and after a failure no room is taken. Does nothing where storage has no such call.
+  /// as it is, and after a failure no room is taken. Without such a call storage can only look for room now.
   virtual Status reserve(Bytes /*offset*/, Bytes /*size*/) { return {}; }
   /// Cuts the file to `size`, or extends it with zeros.
   virtual Status truncate(Bytes size) = 0;

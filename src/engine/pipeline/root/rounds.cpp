@@ -52,8 +52,9 @@ std::vector<storage::Range> ranges_of(std::span<const codec::Patch> patches) {
   return ranges;
 }
 
-/// Takes room for the ranges. With a full disk the calls of an MPI may never end: ROMIO's aggregators leave
-/// the others waiting when a write fails. So the root finds out before.
+/// Takes room for the ranges. On a full disk the collective writes of Open MPI 4.1.4 (OMPIO) and of
+/// MPICH 4.0.2 (ROMIO, with collective buffering) never end: the process whose write fails leaves the others
+/// waiting. So the root finds out before.
 Status reserve(storage::Target& target, const std::string& path, std::span<const storage::Range> ranges) {
   Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
   TR_TRY(file.status());

@@ -118,6 +118,35 @@ TEST(sim_collective, a_round_without_space_is_made_again_by_all_servers) {
   }
 }
 
+/// Three servers, of which the last has neither compute ranks nor a record: only the collective calls need
+/// it.
+TEST(sim_collective, the_watchdog_tells_of_a_call_to_which_a_server_does_not_come) {
+  const Scenario scenario =
+      together("fc.data", "raw", {{"t", *layout::Layout::block({6, 6}, 2), "levels=surface"}});
+  Job job;
+  job.nodes = {{2, 3}};
+  SessionWorld world(job);
+  std::vector<Arrays> arrays(2);
+  const Texts stuck = world.run(
+      [&](SessionRank& rank) {
+        PlannedStream stream(rank, scenario.plan);
+        EXPECT_TRUE(stream.create().is_ok());
+        for (std::int64_t step = 0; step < 2; ++step) {
+          stream.begin(step * 3600);
+          std::vector<float>& array = arrays[static_cast<std::size_t>(rank.rank())][{step, 0}];
+          array = array_of(*scenario.plan, rank.rank(), 0, step);
+          stream.put(0, reinterpret_cast<const std::byte*>(array.data()));
+          EXPECT_TRUE(stream.end().is_ok());
+          EXPECT_TRUE(stream.wait(true).is_ok());
+          if (rank.rank() == 0) world.world().rank(world.roster().server_transport[2]).lose();
+        }
+      },
+      10 * FibreWorld::second);
+  EXPECT_NE(text_of(stuck).find("fc.data: a collective call on fc.data is not over on server 0 1 2;"),
+            std::string::npos)
+      << text_of(stuck);
+}
+
 TEST(sim_collective, a_store_of_objects_and_hints_for_nobody_are_refused_alike) {
   for (const auto& [options, code, words] :
        {std::tuple{"format=zarr method=mpiio", Code::unsupported, "choose another method"},

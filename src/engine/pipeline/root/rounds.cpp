@@ -169,7 +169,7 @@ void Rounds::prepare(std::vector<storage::Range> ranges, bool looks, nanoseconds
 
 /// Tells the servers of the call, or that it has its turn once more.
 void Rounds::on_prepared(const Status& status) {
-  const bool is_told = call_->answers > 0;
+  const bool is_told = call_->is_told;
   if (is_told && !status.is_ok()) return end_call();  // with the error of the turn before
   if (!status.is_ok() && call_->kind == CallKind::round) return drop_round(status);
   if (!status.is_ok()) {
@@ -183,7 +183,7 @@ void Rounds::on_prepared(const Status& status) {
   } else if (!is_told) {
     tell_sync();
   }
-  call_->answers = 0;
+  call_->answered.clear();
   call_->status = {};
   ask_for_turn();
 }
@@ -227,6 +227,7 @@ void Rounds::tell_round() {
 /// Tells every server of the call. `part` packs a server's own chunks and patches.
 void Rounds::tell(const std::function<void(int server, Packer& out)>& part, int calls, Bytes committed) {
   ++number_;
+  call_->is_told = true;
   for (int server = 0; server < context_.roster.servers(); ++server) {
     Packer out;
     out.put(Message::call).put(opening_.stream).put(number_).put(call_->kind).put_text(call_->path);
@@ -256,11 +257,22 @@ void Rounds::drop_round(const Status& why) {
   }
 }
 
-void Rounds::on_called(Unpacker& in) {
+std::string Rounds::waiting_for() const {
+  if (!call_ || !call_->is_told) return {};
+  std::string text =
+      cat(" ", opening_.name(), ": a collective call on ", call_->path, " is not over on server");
+  for (int server = 0; server < context_.roster.servers(); ++server) {
+    if (call_->answered.count(context_.rank_of_server(server)) == 0) text += cat(" ", server);
+  }
+  return text + ";";
+}
+
+void Rounds::on_called(int source, Unpacker& in) {
   if (in.get<std::int64_t>() != number_ || !call_) return;
   const Status status = Status::unpack(in);
   if (call_->status.is_ok()) call_->status = status;
-  if (++call_->answers < context_.roster.servers()) return;
+  call_->answered.insert(source);
+  if (static_cast<int>(call_->answered.size()) < context_.roster.servers()) return;
   if (is_worth_another_try()) return prepare(ranges_of(call_->chunks), false, look_for_space);
   end_call();
 }

@@ -44,7 +44,9 @@ class Rounds {
   bool is_closed(const std::string& path);
   /// Returns true if the servers have no file open. Otherwise has them close all.
   bool are_closed();
-  void on_called(Unpacker& in);
+  void on_called(int source, Unpacker& in);
+  /// Names, for the watchdog, the call that is made and the servers on which it is not over.
+  [[nodiscard]] std::string waiting_for() const;
   bool advance();
 
  private:
@@ -69,7 +71,8 @@ class Rounds {
     std::vector<Chunk> chunks = {};          // round
     std::vector<codec::Patch> patches = {};  // sync
     Done done = {};                          // sync
-    int answers = 0;
+    bool is_told = false;                    // the servers know of it
+    std::set<int> answered = {};  // transport ranks of the servers that have told what became of it
     Status status = {};
     std::int64_t began = 0;
   };

@@ -33,8 +33,12 @@ class StreamRoot {
   void on_over(std::uint64_t chunk) { sent_.erase(chunk); }
   void on_synced(Unpacker& in) { commits_.on_synced(in); }
   /// With Method::is_collective: notes what became of a call on one server.
-  void on_called(Unpacker& in) {
-    if (rounds_) rounds_->on_called(in);
+  void on_called(int source, Unpacker& in) {
+    if (rounds_) rounds_->on_called(source, in);
+  }
+  /// Names, for the watchdog, such a call and the servers on which it is not over.
+  [[nodiscard]] std::string waiting_for_call() const {
+    return rounds_ ? rounds_->waiting_for() : std::string();
   }
   void on_closed() { commits_.on_closed(); }
   bool advance();

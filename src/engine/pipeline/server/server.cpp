@@ -86,7 +86,7 @@ void Server::take_messages() {
   on_stream(Message::sync, [](Stream& to, int, Unpacker& in) { to.server->on_sync(in); });
   on_stream(Message::call, [](Stream& to, int, Unpacker& in) { to.server->collective().on_call(in); });
   on_stream(Message::call_over, [](Stream& to, int, Unpacker& in) { to.server->collective().on_over(in); });
-  on_stream(Message::called, [](Stream& to, int, Unpacker& in) { to.root->on_called(in); });
+  on_stream(Message::called, [](Stream& to, int source, Unpacker& in) { to.root->on_called(source, in); });
   context_.on(Message::wants_turn, [this](int, Unpacker& in) {
     const auto stream = in.get<std::uint32_t>();
     context_.send_to_servers(Packer().put(Message::turn).put(stream).put(in.get<std::int64_t>()));
@@ -429,6 +429,7 @@ std::string Server::waiting_for() const {
   for (const auto& [id, stream] : streams_) {
     text += stream.server->waiting_for();
     if (stream.root && context_.roster.self_served) text += stream.root->waiting_for();
+    if (stream.root) text += stream.root->waiting_for_call();
   }
   return text;
 }

@@ -51,7 +51,8 @@ class Server {
   bool advance();
   /// Returns true if all compute ranks have left and every server knows.
   [[nodiscard]] bool is_over() const { return over_; }
-  /// Names, for the watchdog, the compute ranks that have not ended a step that other ranks have ended.
+  /// Names, for the watchdog, the compute ranks that have not ended a step that other ranks have ended, and
+  /// the servers on which a collective call is not over.
   [[nodiscard]] std::string waiting_for() const;
 
  private:

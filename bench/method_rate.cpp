@@ -84,7 +84,8 @@ class Files {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);  // which method=mpiio needs
   MPI_Comm compute = MPI_COMM_NULL;
   check(tr_init(MPI_COMM_WORLD, &compute, nullptr));
   if (compute != MPI_COMM_NULL) {

@@ -344,19 +344,18 @@ contains
 
   ! Layouts.
 #include "parts/layouts.inc"
-
   ! Streams.
 
   subroutine stream_create(self, pattern, base, packing, keys, format, member, members, calendar, existing, &
                            on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step, &
                            references, interval, attributes, compress, index, conventions, time, lead_unit, &
-                           time_units, time_name, method)
+                           time_units, time_name, method, mpiio_hints)
     class(tr_stream), intent(inout) :: self
     character(*), intent(in) :: pattern
     character(*), intent(in), optional :: base, packing, keys, format, calendar, existing
-    character(*), intent(in), optional :: on_full, deadline, ready, hook, options
-    character(*), intent(in), optional :: manifest, same_lead, empty_step, references, interval, attributes, compress, index
-    character(*), intent(in), optional :: conventions, time, lead_unit, time_units, time_name, method
+    character(*), intent(in), optional :: on_full, deadline, ready, hook, options, manifest, same_lead, empty_step
+    character(*), intent(in), optional :: references, interval, attributes, compress, index, conventions, time, lead_unit
+    character(*), intent(in), optional :: time_units, time_name, method, mpiio_hints
     class(*), intent(in), optional :: member, members
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
@@ -382,6 +381,7 @@ contains
     call add(all, 'index', index)
     call add(all, 'empty_step', empty_step)
     call add(all, 'method', method)
+    call add(all, 'mpiio_hints', mpiio_hints)
     call add(all, 'interval', interval)
     call add(all, 'conventions', conventions)
     call add(all, 'attributes', attributes)

@@ -67,6 +67,29 @@ class TargetConformance : public testing::TestWithParam<Candidate> {
   std::string root;
 };
 
+TEST_P(TargetConformance, room_that_is_taken_changes_nothing) {
+  const auto file = open("a", OpenMode::create);
+  ASSERT_TRUE(file->write(bytes_of("hello"), 0).is_ok());
+  EXPECT_TRUE(file->reserve(5, 100'000).is_ok());
+  EXPECT_TRUE(file->reserve(200'000, 0).is_ok());
+  EXPECT_EQ(*file->size(), 5);
+  EXPECT_TRUE(file->write(bytes_of("!"), 5).is_ok());
+  EXPECT_TRUE(file->close().is_ok());
+  EXPECT_EQ(contents_of(*target, at("a")), "hello!");
+}
+
+TEST_P(TargetConformance, the_system_knows_files_on_disk_by_the_same_name) {
+  ASSERT_TRUE(put_file(*target, at("a"), "hello").is_ok());
+  EXPECT_TRUE(target->count_write(at("a"), 5).is_ok());
+  const std::optional<std::string> name = target->system_name(at("a"));
+  ASSERT_EQ(name.has_value(), GetParam().on_disk);
+  if (!name) return;
+  std::ifstream file(*name);
+  std::string text;
+  file >> text;
+  EXPECT_EQ(text, "hello");
+}
+
 TEST_P(TargetConformance, what_is_written_is_read) {
   const auto file = open("a", OpenMode::create);
   ASSERT_TRUE(file->write(bytes_of("hello"), 0).is_ok());

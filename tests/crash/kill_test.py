@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """kill -9 of every process of a run, at several instants: the index tells whole steps, nothing is left behind, `tailrace repair` cuts
-back, and a run that continues ends with the bytes of an undisturbed one."""
+back, and a run that continues, also with another method, ends with the bytes of an undisturbed one."""
 import json
 import os
 import signal
@@ -56,10 +56,15 @@ def kill_everything(process):
             time.sleep(0.02)
 
 
-def interrupted_run(path, servers, after_steps, delay):
+def method(name):
+    """The settings of a run with this method. MPI-IO needs MPI_THREAD_MULTIPLE."""
+    return {"TAILRACE_METHOD": name, "SMALL_MODEL_THREADS": "1"} if name == "mpiio" else {"TAILRACE_METHOD": name}
+
+
+def interrupted_run(path, servers, after_steps, delay, settings):
     fresh("pids")
     process = subprocess.Popen([*MPIRUN, "-n", str(2 + servers), *arguments(path, "format=raw", LAST, 0, 40)],
-                               env=environment(TAILRACE_SERVERS=str(servers), SMALL_MODEL_AWAITS=f"{LAST}:killed/never"),
+                               env=environment(TAILRACE_SERVERS=str(servers), SMALL_MODEL_AWAITS=f"{LAST}:killed/never", **settings),
                                stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, start_new_session=True)
     until = time.time() + 60
@@ -71,11 +76,11 @@ def interrupted_run(path, servers, after_steps, delay):
     kill_everything(process)
 
 
-def crash_and_continue(reference, servers, after_steps, delay):
-    what = f"servers={servers}, killed {delay} s after step {after_steps}"
-    directory = fresh(f"killed-s{servers}-{after_steps}")
+def crash_and_continue(reference, servers, after_steps, delay, first="scan", then="scan"):
+    what = f"servers={servers}, {first} and then {then}, killed {delay} s after step {after_steps}"
+    directory = fresh(f"killed-s{servers}-{after_steps}-{first}")
     path = f"{directory}/fc.raw"
-    interrupted_run(path, servers, after_steps, delay)
+    interrupted_run(path, servers, after_steps, delay, method(first))
     steps = committed(path)
     if not check(steps is not None and len(steps) >= after_steps, f"{what}: the index tells {steps}"):
         return
@@ -94,7 +99,7 @@ def crash_and_continue(reference, servers, after_steps, delay):
     check(committed(copy) == steps, f"{what}: the repaired index tells {committed(copy)}")
 
     code, out, err = run(2 + servers, arguments(path, "format=raw existing=continue", LAST, len(steps)),
-                         TAILRACE_SERVERS=str(servers))
+                         TAILRACE_SERVERS=str(servers), **method(then))
     check(code == 0, f"{what}: the run that continues ended with {code}: {err}")
     check(contents(path) == reference, f"{what}: the continued file differs from the undisturbed one")
     check(committed(path) == list(range(LAST + 1)), f"{what}: the continued index tells {committed(path)}")
@@ -109,6 +114,8 @@ check(raw_steps("undisturbed/fc.raw", 0, LAST), "the undisturbed file is not wha
 for servers in (0, 2):
     for after_steps, delay in ((1, 0.0), (4, 0.013), (8, 0.031)):
         crash_and_continue(reference, servers, after_steps, delay)
+crash_and_continue(reference, 2, 3, 0.007, "mpiio", "writer")
+crash_and_continue(reference, 0, 5, 0.003, "mpiio", "mpiio")
 left = left_behind(before)
 check(not left, f"left behind: {sorted(left)}")
 finish()

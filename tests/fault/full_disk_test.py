@@ -45,11 +45,16 @@ def leads(path):
     return [step["lead"] // 3600 for step in json.loads(out)["steps"]] if code == 0 else []
 
 
-def fails_with_a_verdict(kind, servers):
-    what = f"{kind} with {servers} servers"
+def method(name):
+    """The settings of a run with this method. MPI-IO needs MPI_THREAD_MULTIPLE."""
+    return {"TAILRACE_METHOD": name, "SMALL_MODEL_THREADS": "1"} if name == "mpiio" else {"TAILRACE_METHOD": name}
+
+
+def fails_with_a_verdict(kind, servers, how):
+    what = f"{kind} with {servers} servers, {how}"
     path = "disk/fc.raw"
     steps = LAST if kind == "tmpfs" else 400
-    code, out, err = run(2 + servers, arguments(path, "format=raw", steps), TAILRACE_SERVERS=str(servers))
+    code, out, err = run(2 + servers, arguments(path, "format=raw", steps), TAILRACE_SERVERS=str(servers), **method(how))
     check(code == 1, f"{what}: ended with {code}: {err}")
     check("No space left on device" in err or "no space for" in err, f"{what}: said {err}")
     told = leads(path)
@@ -64,7 +69,7 @@ def fails_with_a_verdict(kind, servers):
         os.remove(f"disk/{name}")
 
 
-def waits_for_space(servers):
+def waits_for_space(servers, how):
     with open("disk/filler", "wb") as filler:
         filler.write(b"x" * (SIZE - 40 * 1024))
 
@@ -75,10 +80,10 @@ def waits_for_space(servers):
     helper = threading.Thread(target=make_room)
     helper.start()
     path = "disk/fc.raw"
-    code, out, err = run(2 + servers, arguments(path, "format=raw on_full=wait:30s", 19), TAILRACE_SERVERS=str(servers))
+    code, out, err = run(2 + servers, arguments(path, "format=raw on_full=wait:30s", 19), TAILRACE_SERVERS=str(servers), **method(how))
     helper.join()
-    check(code == 0, f"on_full=wait with {servers} servers ended with {code}: {err}")
-    check(contents(path) == contents("all.raw")[:20 * STEP_BYTES], f"on_full=wait with {servers} servers: other bytes")
+    check(code == 0, f"on_full=wait with {servers} servers, {how}, ended with {code}: {err}")
+    check(contents(path) == contents("all.raw")[:20 * STEP_BYTES], f"on_full=wait with {servers} servers, {how}: other bytes")
     for name in ("fc.raw", "fc.raw.trx"):
         os.remove(f"disk/{name}")
 
@@ -91,10 +96,10 @@ for kind in ("tmpfs", "ext4"):
         print(f"no {kind} can be mounted here", flush=True)
         continue
     tried += 1
-    for servers in (0, 2):
-        fails_with_a_verdict(kind, servers)
+    for servers, how in ((0, "scan"), (2, "scan"), (2, "mpiio")):
+        fails_with_a_verdict(kind, servers, how)
         if kind == "tmpfs":
-            waits_for_space(servers)
+            waits_for_space(servers, how)
     unmount()
 if tried == 0:
     print("skipped: no file system can be mounted here")

@@ -220,8 +220,9 @@ contains
     call stream%create('x', hook='say "done"', calendar='', format='raw')
     call expect('tr_stream_create [x] [format=raw calendar="" hook="say ""done"""]')
     call stream%create('x', manifest='off', same_lead='keep', empty_step='keep', keys='centre=98', options='ready=.ok', &
-                       method='serial')
-    call expect('tr_stream_create [x] [manifest=off same_lead=keep empty_step=keep method=serial keys=centre=98 ready=.ok]')
+                       method='mpiio', mpiio_hints='cb_nodes=2')
+    call expect('tr_stream_create [x] [manifest=off same_lead=keep empty_step=keep method=mpiio mpiio_hints=cb_nodes=2'// &
+                ' keys=centre=98 ready=.ok]')
     call stream%create('x.nc4', attributes='title="a run", source=me', compress='deflate:4')
     call expect('tr_stream_create [x.nc4] [attributes="title=""a run"", source=me" compress=deflate:4]')
     call stream%create('x.grib2', index='wgrib2,ecmwf')

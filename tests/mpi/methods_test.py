@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
 FORMATS = (("raw", ".raw", ""), ("grib2", ".grib2", ""), ("cdf5", ".nc", ""), ("netcdf4", ".nc4", "compress=deflate:1"), ("zarr", ".zarr", "compress=gzip"))
-METHODS = ("serial", "offset_guard", "writer")
+METHODS = ("serial", "offset_guard", "writer", "mpiio")
 LAST = 2
 
 
@@ -39,9 +39,11 @@ def every_method(name, ending, options):
         return
     check(code == 0, f"{name}: {code}, {err}")
     for method in METHODS:
+        if method == "mpiio" and name == "zarr":
+            continue
         for ranks, servers in scenes(name == "grib2"):
             path = f"{directory}/{method}-r{ranks}s{servers}{ending}"
-            code, _, err = run(ranks + servers, arguments(path, f"format={name} {options} method={method}", LAST), TAILRACE_SERVERS=str(servers))
+            code, _, err = run(ranks + servers, arguments(path, f"format={name} {options} method={method}", LAST), TAILRACE_SERVERS=str(servers), SMALL_MODEL_THREADS="1")
             what = f"{name}, method={method}, {ranks} ranks, {servers} servers"
             check(code == 0, f"{what}: {code}, {err}")
             if method == "offset_guard" and name in ("raw", "grib2", "netcdf4"):
@@ -65,15 +67,43 @@ def chosen_by_the_setting():
 
 def refused():
     directory = fresh("methods-refused")
-    for options, settings, words in (("method=offset_gard", {}, 'did you mean "offset_guard"'), ("method=mpiio", {}, 'unknown method "mpiio"'),
+    for options, settings, words in (("method=offset_gard", {}, 'did you mean "offset_guard"'), ("method=mpi_io", {}, 'did you mean "mpiio"'),
+                                     ("method=mpiio", {}, "MPI_THREAD_MULTIPLE"), ("", {"TAILRACE_METHOD": "mpiio"}, "TAILRACE_METHOD=mpiio is not possible here"),
+                                     ("method=mpiio mpiio_hints=cb_nodes", {}, 'has "cb_nodes", which is no hint'),
+                                     ("mpiio_hints=cb_nodes=2", {}, "hints are for method=mpiio"),
                                      ('method=""', {}, "the name is empty"), ("", {"TAILRACE_METHOD": "fast"}, 'TAILRACE_METHOD=fast: unknown method "fast"')):
         code, _, err = run(2, arguments(f"{directory}/fc.raw", f"format=raw {options}", LAST), TAILRACE_SERVERS="1", **settings)
         check(code != 0 and words in err, f"{options} {settings}: {code}, {err}")
     check(not os.path.exists(f"{directory}/fc.raw"), "a refused method wrote a file")
+    code, _, err = run(2, arguments(f"{directory}/fc.zarr", "format=zarr method=mpiio", LAST), TAILRACE_SERVERS="1", SMALL_MODEL_THREADS="1")
+    check(code != 0 and ("is no file of the operating system" in err or "was built without" in err), f"a store: {code}, {err}")
+
+
+def together():
+    """method=mpiio with hints, a file for each step, several nodes, throttled storage, and a write that fails."""
+    directory = fresh("methods-mpiio")
+    threads = {"SMALL_MODEL_THREADS": "1"}
+    hints = 'method=mpiio mpiio_hints="cb_nodes=1, romio_cb_write=enable, no_such_hint=7"'
+    code, _, err = run(5, arguments(f"{directory}/fc_{{lead:03h}}.raw", f"format=raw {hints}", LAST), TAILRACE_SERVERS="2", **threads)
+    whole = b"".join(contents(f"{directory}/fc_{hour:03}.raw") or b"" for hour in range(LAST + 1))
+    check(code == 0 and whole == contents("methods-raw/scan.raw"), f"files of one step: {code}, {err}")
+    nodes = faked_nodes()
+    if nodes:
+        launcher, settings = nodes
+        code, _, err = run(6, arguments(f"{directory}/nodes.raw", f"format=raw {hints}", LAST), launcher=launcher, TAILRACE_SERVERS="node:1", **settings, **threads)
+        check(code == 0 and contents(f"{directory}/nodes.raw") == contents("methods-raw/scan.raw"), f"two nodes: {code}, {err}")
+    began = time.monotonic()
+    code, _, err = run(3, arguments(f"{directory}/slow.raw", "format=raw method=mpiio", LAST), TAILRACE_SERVERS="1", TAILRACE_THROTTLE="10kB/s", **threads)
+    check(code == 0 and time.monotonic() - began > (LAST + 1) * STEP_BYTES / 10e3, f"throttled: {code}, {time.monotonic() - began} s, {err}")
+    for fault in ("eio", "enospc"):
+        code, _, err = run(3, arguments(f"{directory}/{fault}.raw", "format=raw method=mpiio", LAST), TAILRACE_SERVERS="2", TAILRACE_FAULT=f"nth=2 fault={fault} calls=write", **threads)
+        check(code == 1 and f"{directory}/{fault}.raw" in err, f"{fault}: {code}, {err}")
+        check(tailrace("verify", f"{directory}/{fault}.raw")[0] == 0, f"{fault}: what is committed is whole")
 
 
 for format_of_files in FORMATS:
     every_method(*format_of_files)
+together()
 chosen_by_the_setting()
 refused()
 finish()

@@ -7,7 +7,8 @@
 // With `forget` it does not call tr_finalize. Each process makes a file named after its process id in the
 // directory `pids`, if that exists. With SMALL_MODEL_STALLS=RANK:SECONDS this compute rank sleeps before its
 // second step. With SMALL_MODEL_AWAITS=HOUR:FILE each compute rank waits before this hour's step until the
-// file exists. SMALL_MODEL_FIELDS has further options of both fields.
+// file exists. SMALL_MODEL_FIELDS has further options of both fields. With SMALL_MODEL_THREADS MPI is
+// initialised with MPI_THREAD_MULTIPLE.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -81,7 +82,9 @@ void forecast(MPI_Comm compute, char** arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int provided = MPI_THREAD_SINGLE;
+  const bool is_multiple = std::getenv("SMALL_MODEL_THREADS") != nullptr;
+  MPI_Init_thread(&argc, &argv, is_multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   if (argc < 6) {
     std::fprintf(stderr, "usage: small_model PATTERN OPTIONS FIRST LAST PAUSE_MS [forget]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);

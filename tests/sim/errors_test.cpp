@@ -294,10 +294,12 @@ TEST(sim_errors, so_it_does_with_every_method) {
                     {storage::Fault::io_error, storage::Fault::no_space});
     if (HasFailure()) return;
   }
-  Scenario served = small_forecast(3, any_format(3));
-  served.method = "writer";
-  served.prepare();
-  fail_every_call({{3, 0}}, forecast, 0, 1e9, served);
+  for (const char* const method : {"writer", "mpiio"}) {
+    Scenario served = small_forecast(3, any_format(3));
+    served.method = method;
+    served.prepare();
+    fail_every_call({{3, 0}}, forecast, 0, 1e9, served);
+  }
 }
 
 /// A store is many objects, and each of them takes several calls.

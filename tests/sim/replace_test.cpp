@@ -189,6 +189,7 @@ TEST(sim_replace, all_ranks_hear_the_same_of_storage_that_fails_and_files_hold_t
     scenario.variables = random_variables(dice, ranks);
     scenario.steps = static_cast<int>(dice.random(2, 6));
     scenario.format = any_format(seed);
+    scenario.method = any_method(seed / 7);
     scenario.prepare();
     SessionWorld world(job_of(dice, ranks, seed));
     const bool stays = dice.once_in(4);
@@ -214,6 +215,7 @@ TEST(sim_replace, steps_that_do_not_fit_into_the_lanes_are_written_too) {
     Scenario scenario;
     scenario.variables = random_variables(dice, ranks, 60);
     scenario.format = any_format(seed);
+    scenario.method = any_method(seed / 7);
     scenario.prepare();
     Job job = job_of(dice, ranks, seed);
     squeeze(job, *scenario.plan);

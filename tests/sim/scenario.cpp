@@ -38,6 +38,8 @@ std::string name_for(const std::string& name, const std::string& format) {
 }
 
 void Scenario::prepare() {
+  // A store of objects is refused where all servers would write one file together.
+  if (name_for(pattern, format) != pattern && method == "mpiio") method = "writer";
   pattern = name_for(pattern, format);
   Result<std::shared_ptr<const StreamPlan>> made = StreamPlan::make(
       pattern, cat("base=2026-03-01 format=", format, method.empty() ? "" : " method=", method), variables,

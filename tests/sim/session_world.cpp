@@ -43,6 +43,8 @@ SessionWorld::SessionWorld(Job job) : job_(std::move(job)), world_(size_of(job_)
   roster_ = session::make_roster(ranks_, serves_);
   if (job_.disk_bytes_per_second > 0)
     disk_ = std::make_shared<Disk>(world_.scheduler(), job_.disk_bytes_per_second, job_.disk_latency);
+  meetings_ =
+      std::make_unique<Meetings>(world_.scheduler(), static_cast<std::size_t>(roster_.servers()), disk_);
   sessions_.resize(ranks_.size());
   for (int rank = 0; rank < world_.size(); ++rank) seat(rank);
 }
@@ -107,6 +109,16 @@ session::Facts SessionWorld::facts_of(int rank) {
   facts.storage = targets_[static_cast<std::size_t>(rank)];
   facts.stops = std::make_unique<session::Stops>(facts.settings);
   const int node = ranks_[static_cast<std::size_t>(rank)].node;
+  facts.collective.needs_files_of_system = false;
+  facts.collective.make = [this, rank, node](std::function<void()> wake) {
+    const auto server = std::ranges::find(roster_.server_transport, rank) - roster_.server_transport.begin();
+    return meetings_->join(static_cast<std::size_t>(server), targets_[static_cast<std::size_t>(rank)],
+                           [this, rank, node, wake = std::move(wake)] {
+                             if (wake) wake();
+                             world_.rank(rank).poke();
+                             look_at_memory_of(node);
+                           });
+  };
   facts.make_executor = [this, node](int computing, std::function<void()> wake) {
     return std::make_unique<SimThreads>(world_.scheduler(), computing, disk_,
                                         [this, node, wake = std::move(wake)] {

@@ -11,6 +11,7 @@
 #include "faces/files/group.hpp"
 #include "faces/files/service.hpp"
 #include "fibre_world.hpp"
+#include "ground/sim/collective.hpp"
 #include "ground/sim/disk.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/target.hpp"
@@ -106,6 +107,8 @@ class SessionWorld {
   [[nodiscard]] std::vector<std::string> run(const std::function<void(SessionRank&)>& program,
                                              Nanoseconds limit = FibreWorld::hour);
   [[nodiscard]] const std::vector<Status>& failures() const { return failures_; }
+  /// Counts the collective calls that the servers have made on files.
+  [[nodiscard]] std::int64_t collective_calls() const { return meetings_->made(); }
 
  private:
   void deal_out_ranks();
@@ -121,6 +124,7 @@ class SessionWorld {
   exchange::Roster roster_;
   FibreWorld world_;
   std::shared_ptr<Disk> disk_;
+  std::unique_ptr<Meetings> meetings_;  // of the servers, for collective calls on files
   std::vector<std::shared_ptr<storage::FaultyTarget>> targets_;  // by rank
   std::map<int, std::vector<int>> node_ranks_;
   std::map<int, Nanoseconds> clocks_;        // by node

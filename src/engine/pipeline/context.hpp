@@ -13,6 +13,7 @@
 #include "engine/pipeline/ledger.hpp"
 #include "engine/pipeline/messages.hpp"
 #include "engine/pipeline/statistics.hpp"
+#include "ground/comm/collective/collective_files.hpp"
 #include "ground/comm/line.hpp"
 #include "ground/executor/executor.hpp"
 #include "ground/node/lane.hpp"
@@ -147,6 +148,8 @@ struct Context {
   std::vector<Bytes> quotas{};
   /// Returns the setting that gives a rank the `needed` bytes if its share is `share` now.
   std::function<std::string(Bytes needed, Bytes share)> staging_for{};
+  /// The files that all servers write together; made for the first stream whose method does so.
+  std::unique_ptr<comm::CollectiveFiles> collective{};
   std::vector<Message> taken{};  // the kinds of messages that this server takes
 
   [[nodiscard]] Bytes workspace_per_stream() const { return workspace / (streams > 0 ? streams : 1); }

@@ -56,7 +56,13 @@ Result<Opening> Opening::unpack(Unpacker& in) {
 }
 
 void Opening::pack_head(Packer& out) const {
-  out.put(stream).put(policy).put(previous_lead).put_text(ledger).put(begins_with).put_text(method_name);
+  out.put(stream)
+      .put(policy)
+      .put(previous_lead)
+      .put_text(ledger)
+      .put(begins_with)
+      .put_text(method_name)
+      .put_text(hints);
   definition.pack(out);
 }
 
@@ -69,6 +75,7 @@ Result<Opening> Opening::unpack_head(Unpacker& in) {
   opening.first_step = opening.begins_with = in.get<std::int64_t>();
   opening.method_name = in.get_text();
   TR_TRY(find_method(opening.method_name).status());
+  opening.hints = in.get_text();
   Result<codec::StreamDefinition> definition = codec::StreamDefinition::unpack(in);
   TR_TRY(definition.status());
   if (!in.ok()) return Status(Code::corrupt, kIncomplete);

@@ -36,8 +36,17 @@ enum class Message : std::uint32_t {
   forgotten = 29,    // home -> servers: the stream is closed and was never begun; its parts are not needed
   wanted = 27,       // server -> home of compute rank 0: a lane has come to a stream that is not open here
   opened = 28,       // server -> root: the stream is open here
-  alive = 30,        // compute rank -> its server, server -> server 0: a compute rank has called the library
+  // With Method::is_collective:
+  call = 31,        // root -> servers: the next collective call of a stream, and the server's part of it
+  wants_turn = 32,  // root -> server 0: all servers may know the call
+  turn = 33,        // server 0 -> servers: it is the call's turn, in the one order of all streams
+  called = 34,      // server -> root: what became of the call there
+  call_over = 35,   // root -> servers: the chunks of a call are not needed any more
+  alive = 30,       // compute rank -> its server, server -> server 0: a compute rank has called the library
 };
+
+/// The calls that all servers of a session make together (comm::CollectiveFiles).
+enum class CallKind : std::uint32_t { open = 1, round = 2, sync = 3, close = 4 };
 
 /// A compute rank's data messages are descriptors with their bytes, for its server. A server's data messages
 /// begin with the stream, the sender and what they hold:
@@ -86,6 +95,7 @@ struct Opening {
   codec::StreamDefinition definition;
   Policy policy;
   std::string method_name;         // of pipeline::methods(); "": the default one
+  std::string hints;               // of collective files, as parse_hints() reads them
   std::int64_t previous_lead = 0;  // of the step before the first one put
   std::string ledger;              // packed by streams: what the ledger needs to keep the files
   /// The coordinates of all fields, each once. The root alone gets their values, and those of fields without

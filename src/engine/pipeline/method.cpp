@@ -35,6 +35,14 @@ constexpr std::array method_rows{
            .make_placement = placement::make_placement,
            .make_writer = storage::open_file_writer,
            .is_sent = true},
+    Method{.name = "mpiio",
+           .meaning =
+               "all servers encode, and write together by MPI-IO in rounds that the root tells them, at "
+               "the offsets of `scan`",
+           .deal = Deal::all,
+           .make_placement = placement::make_placement,
+           .make_writer = storage::open_file_writer,
+           .is_collective = true},
 };
 
 }  // namespace
@@ -57,6 +65,31 @@ std::string about_methods() {
   for (const Method& each : method_rows)
     text += cat(text.empty() ? "" : "; ", "`", each.name, "`: ", each.meaning);
   return text;
+}
+
+Result<comm::Hints> parse_hints(std::string_view text) {
+  // Open MPI takes the shortest keys (MPI_MAX_INFO_KEY), and values of 255 characters (MPI_MAX_INFO_VAL).
+  constexpr std::size_t longest_key = 35, longest_value = 255;
+  const auto wrong = [&](std::string_view what) {
+    return Status(Code::settings, cat("\"", text, "\" ", what,
+                                      ": expected KEY=VALUE,..., as in cb_nodes=2,romio_cb_write=enable"));
+  };
+  comm::Hints hints;
+  if (trim(text).empty()) return hints;
+  for (const std::string& word : split(text, ',')) {
+    const std::size_t equals = word.find('=');
+    const std::string key(trim(word.substr(0, equals)));
+    if (equals == std::string::npos || key.empty()) return wrong(cat("has \"", word, "\", which is no hint"));
+    const std::string value(trim(word.substr(equals + 1)));
+    if (value.empty()) return wrong(cat("gives ", key, " no value"));
+    if (key.size() > longest_key || value.size() > longest_value)
+      return wrong(cat("has a key of more than ", longest_key, " characters, or a value of more than ",
+                       longest_value));
+    const auto is_same = [&](const auto& each) { return each.first == key; };
+    if (std::ranges::any_of(hints, is_same)) return wrong(cat("has ", key, " twice"));
+    hints.emplace_back(key, value);
+  }
+  return hints;
 }
 
 std::vector<int> owners_of(Deal deal, int servers, int root) {

@@ -9,6 +9,7 @@
 
 #include "engine/placement/placement.hpp"
 #include "ground/base/status.hpp"
+#include "ground/comm/collective/collective_files.hpp"
 #include "ground/storage/writer.hpp"
 
 namespace tailrace::pipeline {
@@ -30,6 +31,8 @@ struct Method {
   storage::MakeWriter make_writer;
   bool has_any_order = false;  // records of a step stand as they became ready, if their format has no places
   bool is_sent = false;        // the root writes: servers send it what they have encoded
+  /// All servers write together, by comm::CollectiveFiles, when the root says so. `make_writer` is not used.
+  bool is_collective = false;
 };
 std::span<const Method> methods();
 /// Returns the method that counts where nobody has chosen one.
@@ -38,6 +41,10 @@ const Method& default_method();
 Result<const Method*> find_method(std::string_view name);
 /// Returns what docs/streams.md says of all methods, separated by "; ".
 std::string about_methods();
+
+/// Reads hints for collective files, "cb_nodes=2,romio_cb_write=enable". Returns Code::settings if the text
+/// is no list of keys and values.
+Result<comm::Hints> parse_hints(std::string_view text);
 
 /// Returns the servers that own records, each once, if `root` is the stream's root.
 std::vector<int> owners_of(Deal deal, int servers, int root);

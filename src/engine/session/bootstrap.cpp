@@ -14,6 +14,7 @@
 #include "ground/base/bytes.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/comm/collective/mpi_files.hpp"
 #include "ground/comm/communicators.hpp"
 #include "ground/comm/mpi_process.hpp"
 #include "ground/comm/switchboard.hpp"
@@ -75,6 +76,7 @@ Bootstrap::~Bootstrap() {
   if (!comm::mpi_is_running()) return;
   if (transport_) transport_->free();
   if (compute_ != MPI_COMM_NULL) MPI_Comm_free(&compute_);
+  if (servers_ != MPI_COMM_NULL) MPI_Comm_free(&servers_);
 }
 
 Status Bootstrap::start(const char* options) {
@@ -90,11 +92,26 @@ Status Bootstrap::start(const char* options) {
   TR_TRY(same_everywhere(servers.status()));
   facts_.serves = std::move(*servers);
   const bool serves = facts_.serves[static_cast<std::size_t>(facts_.rank)] != 0;
-  MPI_Comm_split(world_, serves ? MPI_UNDEFINED : 0, facts_.rank, &compute_);
+  MPI_Comm_split(world_, serves ? 1 : 0, facts_.rank, serves ? &servers_ : &compute_);
   Result<std::unique_ptr<comm::MpiTransport>> transport = comm::MpiTransport::create(world_);
   TR_TRY(same_everywhere(transport.status()));
   transport_ = std::move(*transport);
+  find_collective();
   return {};
+}
+
+/// If each rank serves itself, its collective calls use the transport's communicator: the transport makes
+/// such a call only when it meets at the end.
+void Bootstrap::find_collective() {
+  if (!comm::threads_may_call_mpi()) {
+    facts_.collective.missing =
+        "MPI was not initialised with MPI_THREAD_MULTIPLE: give it to MPI_Init_thread in place of MPI_Init";
+    return;
+  }
+  const MPI_Comm comm = servers_ != MPI_COMM_NULL ? servers_ : transport_->communicator();
+  facts_.collective.make = [comm](std::function<void()> wake) {
+    return comm::MpiFiles::create(comm, std::move(wake));
+  };
 }
 
 Status Bootstrap::read_settings(const char* options) {

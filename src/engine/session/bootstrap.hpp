@@ -39,9 +39,11 @@ class Bootstrap {
   [[nodiscard]] std::vector<ByteVector> gather(const ByteVector& mine) const;
   Status take_common_settings();
   [[nodiscard]] std::vector<RankFacts> gather_facts() const;
+  void find_collective();
 
   MPI_Comm world_;
   MPI_Comm compute_ = MPI_COMM_NULL;
+  MPI_Comm servers_ = MPI_COMM_NULL;  // on servers, unless each rank is one
   Facts facts_;
   std::unique_ptr<comm::MpiTransport> transport_;
 };

@@ -7,6 +7,7 @@
 
 #include "engine/session/select.hpp"
 #include "engine/session/stops.hpp"
+#include "ground/comm/collective/collective_files.hpp"
 #include "ground/executor/executor.hpp"
 #include "ground/settings/settings.hpp"
 #include "ground/storage/target.hpp"
@@ -24,6 +25,14 @@ struct Facts {
   /// Makes the executor for the jobs of a server, with `computing` workers that compute. The executor calls
   /// `wake` after each job. If this function is empty, the session makes threads that run the jobs.
   std::function<std::unique_ptr<executor::Executor>(int computing, std::function<void()> wake)> make_executor;
+  /// What this rank has for methods with collective calls.
+  struct Collective {
+    /// Makes the files that the servers write together; called on servers alone. Their thread calls `wake`
+    /// after each call.
+    std::function<Result<std::unique_ptr<comm::CollectiveFiles>>(std::function<void()> wake)> make;
+    std::string missing;                // why there are none; "" if there are
+    bool needs_files_of_system = true;  // false: they write to any storage
+  } collective;
   /// True if the session's only server may be replaced (Serving::replace). The lanes then keep the
   /// definitions and steps that another server needs.
   bool keeps_steps = false;

@@ -56,11 +56,13 @@ std::int64_t sign_period(const Settings& settings) {
 }
 
 Serving::Serving(Session& session, std::shared_ptr<storage::Target> target, LedgerFactory make_ledger,
-                 decltype(Facts::make_executor) make_executor)
+                 decltype(Facts::make_executor) make_executor,
+                 decltype(Facts::Collective::make) make_collective)
     : session_(session),
       target_(std::move(target)),
       make_ledger_(std::move(make_ledger)),
       make_threads_(std::move(make_executor)),
+      make_collective_(std::move(make_collective)),
       bells_(session.memory().bells()),
       sign_period_(sign_period(session.settings())) {
   if (!session.is_server()) return;
@@ -84,6 +86,11 @@ Status Serving::start(bool takes_over) {
     comm::end_job(
         cat(why.text(),
             ". If memory is short on its node, set TAILRACE_STAGING lower or start fewer ranks there."));
+  };
+  setup.make_collective = [this] {
+    std::function<void()> wake;
+    if (session_.is_server()) wake = [&bell = bell()] { bell.ring(); };
+    return make_collective_(std::move(wake));
   };
   setup.reporting = !settings.report.empty();
   setup.on_statistics = [&settings, &topology](const std::map<int, pipeline::Statistics>& all) {

@@ -86,6 +86,7 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
     stops_->ignore_signals();
   else if (rank() == 0)
     stops_->tell_left_alone();
+  collective_ = std::move(facts.collective);
   open_lines(transport);
   TR_TRY(open_storage(std::move(facts.storage)));
   TR_TRY(memory_->declare(settings_, facts.keeps_steps));
@@ -124,15 +125,42 @@ std::int64_t Session::coarse_now() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// Collective. In the same vote the servers tell which encoders they have.
+/// Collective. In the same vote the servers tell which encoders they have, and whether they have collective
+/// files.
 Status Session::open_storage(std::shared_ptr<storage::Target> given) {
   const bool has_servers = !topology_->roster().self_served;
   const Status mine = storage_.open(settings_, std::move(given), topology_->world_rank());
-  const comm::Verdict verdict =
-      line_->agree({mine, init_call, is_server() ? encoders::OfServers::told() : ByteVector()});
+  Packer told;
+  const ByteVector own_encoders = is_server() ? encoders::OfServers::told() : ByteVector();
+  if (is_server() && !(own_encoders.empty() && collective_.missing.empty()))
+    told.put_bytes(own_encoders).put_text(collective_.missing);
+  const comm::Verdict verdict = line_->agree({mine, init_call, told.take()});
   TR_TRY(verdict.status);
-  if (has_servers) encoders_.take(verdict.contributions, topology_->roster().server_transport);
+  if (has_servers) take_told(verdict.contributions);
   return {};
+}
+
+void Session::take_told(const std::vector<ByteVector>& told) {
+  std::vector<ByteVector> encoders(told.size());
+  collective_.missing.clear();
+  for (const int rank : topology_->roster().server_transport) {
+    const auto i = static_cast<std::size_t>(rank);
+    Unpacker in(told[i]);
+    const auto bytes = in.get_bytes();
+    encoders[i].assign(bytes.begin(), bytes.end());
+    const std::string missing = in.get_text();
+    if (collective_.missing.empty()) collective_.missing = missing;
+  }
+  encoders_.take(encoders, topology_->roster().server_transport);
+}
+
+Status Session::check_collective(const std::string& path) {
+  if (!collective_.missing.empty()) return {Code::unsupported, collective_.missing};
+  if (!stores::is_store(path) && (!collective_.needs_files_of_system || streams_target().system_name(path)))
+    return {};
+  return {Code::unsupported, cat(path,
+                                 " is no file of the operating system, as which MPI could open it: a store "
+                                 "of objects, or storage of this library alone (TAILRACE_TARGET)")};
 }
 
 Status Session::same_everywhere(const Status& mine) { return line_->agree({mine, init_call, {}}).status; }
@@ -181,7 +209,7 @@ Status Session::make_threads(decltype(Facts::make_executor) make_executor, Ledge
   // cannot.
   if (rank() == 0) TR_TRY(check_report(settings_));
   serving_ = std::make_unique<Serving>(*this, storage_.of_streams(), std::move(make_ledger),
-                                       std::move(make_executor));
+                                       std::move(make_executor), collective_.make);
   return serving_->start(false);
 }
 

@@ -71,6 +71,9 @@ class Session {
   [[nodiscard]] executor::Threads& threads() { return *threads_; }
   [[nodiscard]] Stops& stops() { return *stops_; }
   [[nodiscard]] pipeline::Statistics& statistics() { return statistics_; }
+  /// Returns Code::unsupported if the servers cannot write the file `path` together (Method::is_collective):
+  /// the text says why.
+  [[nodiscard]] Status check_collective(const std::string& path);
   [[nodiscard]] const encoders::OfServers& servers_encoders() const { return encoders_; }
   /// Returns the object that hands memory to servers. Only compute ranks of a session with servers have it.
   [[nodiscard]] node::MemoryGiver& giver() { return *giver_; }
@@ -103,6 +106,7 @@ class Session {
   void open_lines(comm::Transport& transport);
   Status open_storage(std::shared_ptr<storage::Target> given);
   Status make_threads(decltype(Facts::make_executor) make_executor, LedgerFactory make_ledger);
+  void take_told(const std::vector<ByteVector>& told);
   Status watch_calls();
   [[nodiscard]] static std::int64_t coarse_now();
   void print_plan() const;
@@ -122,6 +126,7 @@ class Session {
   bool is_watched_ = false;                      // servers look for silence of this compute rank
   Storage storage_;
   encoders::OfServers encoders_;
+  Facts::Collective collective_;  // `missing` is that of the servers
   pipeline::Statistics statistics_;
   std::unique_ptr<executor::Threads> threads_;  // compute ranks: of files and checkpoints
   std::unique_ptr<Serving> serving_;            // servers, and ranks that serve themselves

@@ -77,12 +77,21 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
 }
 
 Status Stream::choose_method() {
-  if (!request_.options.method.empty()) return {};
-  const std::vector<SettingValue>& values = session_.settings().values;
-  const SettingValue& set = *std::ranges::find(values, "method", &SettingValue::name);
-  request_.options.method = set.value;
-  const std::string name = set.origin == "environment" ? environment_name(set.name) : set.name;
-  return pipeline::find_method(set.value).status().in(cat(name, "=", set.value));
+  std::string chosen = cat("method=", request_.options.method);
+  if (request_.options.method.empty()) {
+    const std::vector<SettingValue>& values = session_.settings().values;
+    const SettingValue& set = *std::ranges::find(values, "method", &SettingValue::name);
+    request_.options.method = set.value;
+    chosen = cat(set.origin == "environment" ? environment_name(set.name) : set.name, "=", set.value);
+    TR_TRY(pipeline::find_method(set.value).status().in(chosen));
+  }
+  const bool is_collective = (*pipeline::find_method(request_.options.method))->is_collective;
+  if (!is_collective && !request_.options.hints.empty())
+    return {Code::settings, cat("mpiio_hints=\"", request_.options.hints,
+                                "\": hints are for method=mpiio, and the stream has ", chosen)};
+  if (!is_collective) return {};
+  return session_.check_collective(request_.pattern.text())
+      .in(cat(chosen, " is not possible here; choose another method, such as scan"));
 }
 
 Status Stream::prepare_operations(const std::optional<Position>& resume) {
@@ -123,6 +132,7 @@ pipeline::Opening Stream::head() const {
   opening.definition = request_.definition;
   opening.policy = request_.options.policy;
   opening.method_name = request_.options.method;
+  opening.hints = request_.options.hints;
   opening.previous_lead = begins_with_ > 0 ? client_.lead() : from_.lead.value_or(0);
   opening.begins_with = begins_with_;
   if (session_.rank() == 0) {

@@ -89,6 +89,10 @@ class StoreTarget final : public storage::ForwardingTarget {
     return std::unique_ptr<File>(std::move(*store));
   }
 
+  std::optional<std::string> system_name(const std::string& path) override {
+    return opener_of(path) == nullptr ? below_->system_name(path) : std::nullopt;
+  }
+
   Status rename(const std::string& from, const std::string& to) override {
     if (opener_of(from) == nullptr && opener_of(to) == nullptr) return below_->rename(from, to);
     if (!is_again(from) || first_name(from) != to)

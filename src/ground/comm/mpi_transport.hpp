@@ -39,6 +39,9 @@ class MpiTransport final : public Transport {
   /// Collective, at the end of a session. Blocks until all ranks have called it, and all messages have left
   /// and arrived. Drops the messages that arrive: if the order of calls was broken, nobody waits for them.
   void meet_at_the_end();
+  /// Returns the duplicate. Between create() and meet_at_the_end() the transport makes no collective call
+  /// with it.
+  [[nodiscard]] MPI_Comm communicator() const { return comm_; }
   /// Collective. Blocks until everything that this rank has sent has left, then frees the communicator.
   void free();
 

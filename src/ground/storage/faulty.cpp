@@ -21,6 +21,13 @@ auto play(FaultClock& clock, Call kind, std::string_view operation, std::string_
   return below();
 }
 
+/// As play(), for a call that takes part in a write and writes nothing itself. It cannot be short.
+template <typename Body>
+Status play_part_of_write(FaultClock& clock, std::string_view call, const std::string& path, Body below) {
+  if (clock.plan().fault == Fault::short_write) return below();
+  return play(clock, Call::write, call, path, below);
+}
+
 using PartList = std::vector<std::span<const std::byte>>;
 
 /// Removes the first `count` bytes from `parts` and returns them.
@@ -79,6 +86,11 @@ class FaultyFile final : public File {
     // failed sync.
     if (!reached) sync_failure_ = status;
     return status;
+  }
+
+  Status reserve(Bytes offset, Bytes size) override {
+    return play_part_of_write(*clock_, cat("room for ", size, " bytes at offset ", offset, " of"), path_,
+                              [&] { return below_->reserve(offset, size); });
   }
 
   Status truncate(Bytes size) override {
@@ -189,6 +201,11 @@ Status FaultyTarget::remove_directory(const std::string& path) {
 
 Result<bool> FaultyTarget::exists(const std::string& path) {
   return play(*clock_, Call::exists, "look up", path, [&] { return below_->exists(path); });
+}
+
+Status FaultyTarget::count_write(const std::string& path, Bytes size) {
+  return play_part_of_write(*clock_, cat("write of ", size, " bytes of"), path,
+                            [&] { return below_->count_write(path, size); });
 }
 
 Status FaultyTarget::make_directories(const std::string& path) {

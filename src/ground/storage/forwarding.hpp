@@ -25,6 +25,10 @@ class ForwardingTarget : public Target {
   Result<Identity> identity_of(const std::string& path) override { return below_->identity_of(path); }
   std::string behind_links(const std::string& path) override { return below_->behind_links(path); }
   Result<bool> is_link(const std::string& path) override { return below_->is_link(path); }
+  std::optional<std::string> system_name(const std::string& path) override {
+    return below_->system_name(path);
+  }
+  Status count_write(const std::string& path, Bytes size) override { return below_->count_write(path, size); }
   Status make_directories(const std::string& path) override { return below_->make_directories(path); }
   Status sync_directory_of(const std::string& path) override { return below_->sync_directory_of(path); }
   Result<Space> space(const std::string& path) override { return below_->space(path); }

@@ -209,6 +209,25 @@ Bytes PosixFile::next_data(Bytes offset) {
   return errno == ENXIO ? std::numeric_limits<Bytes>::max() : offset;
 }
 
+/// fallocate(2) may have taken a part of the room when it fails (ext4): a full disk would stay full.
+Status PosixFile::reserve(Bytes offset, Bytes size) {
+  const std::shared_lock guard(open_);
+  TR_TRY(check_open("reserve"));
+  TR_TRY(check_range("reserve", path_, offset, size));
+  if (size == 0) return {};
+  const int result = uninterrupted(
+      [&] { return ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, offset, size) == 0 ? 0 : -errno; });
+  if (result == 0) return {};
+  struct statvfs info {};
+  const bool is_full = result == -ENOSPC || result == -EDQUOT;
+  // NFS 3 and some FUSE file systems have no such call, and may not tell their size either.
+  if (!is_full && (::fstatvfs(descriptor_, &info) != 0 || info.f_blocks == 0)) return {};
+  if (!is_full && static_cast<Bytes>(info.f_bavail) * static_cast<Bytes>(info.f_frsize) >= size) return {};
+  if (!is_full) return io_error(cat("room for ", size, " bytes at offset ", offset, " of"), path_, ENOSPC);
+  ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, size);
+  return io_error(cat("room for ", size, " bytes at offset ", offset, " of"), path_, -result);
+}
+
 Status PosixFile::truncate(Bytes size) {
   const std::shared_lock guard(open_);
   TR_TRY(check_open("truncate"));

@@ -24,6 +24,7 @@ class PosixFile final : public File {
   Status sync() override;
   void begin_write_back() override;
   Bytes next_data(Bytes offset) override;
+  Status reserve(Bytes offset, Bytes size) override;
   Status truncate(Bytes size) override;
   Result<Bytes> size() override;
   std::optional<Rights> rights() override;
@@ -65,6 +66,7 @@ class PosixTarget final : public Target {
   Result<Identity> identity_of(const std::string& path) override;
   std::string behind_links(const std::string& path) override;
   Result<bool> is_link(const std::string& path) override;
+  [[nodiscard]] std::optional<std::string> system_name(const std::string& path) override { return path; }
   Status make_directories(const std::string& path) override;
   Status sync_directory_of(const std::string& path) override;
   Status sync_files(std::span<File* const> files) override;

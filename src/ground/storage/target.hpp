@@ -82,6 +82,9 @@ class File {
   /// Returns the first place from `offset` on that is not in a hole, or a place behind the end of the file if
   /// there is none. Returns `offset` itself if storage does not tell.
   virtual Bytes next_data(Bytes offset) { return offset; }
+  /// Takes room for bytes that are not written yet: no process's write of them will lack it. The file stays
+  /// as it is, and after a failure no room is taken. Without such a call storage can only look for room now.
+  virtual Status reserve(Bytes /*offset*/, Bytes /*size*/) { return {}; }
   /// Cuts the file to `size`, or extends it with zeros.
   virtual Status truncate(Bytes size) = 0;
   virtual Result<Bytes> size() = 0;
@@ -152,6 +155,11 @@ class Target {
   virtual std::string behind_links(const std::string& path) { return path; }
   /// True if the name itself is a link, wherever it leads.
   virtual Result<bool> is_link(const std::string& /*path*/) { return false; }
+  /// Returns the name by which another library can open the file, or nothing if it is no file of the system.
+  [[nodiscard]] virtual std::optional<std::string> system_name(const std::string& /*path*/) { return {}; }
+  /// Called before another library writes so many bytes of the file: a throttled target waits, a faulty
+  /// fails.
+  virtual Status count_write(const std::string& /*path*/, Bytes /*size*/) { return {}; }
   /// Makes the directory and the missing ones above it. On success they are durable.
   virtual Status make_directories(const std::string& path) = 0;
   /// Makes the entries of the directory that holds `path` durable, also removals and renames, by fsync.

@@ -93,6 +93,7 @@ class ThrottledFile final : public File {
     if (count.is_ok()) disk_->wait_until(served);
     return count;
   }
+  Status reserve(Bytes offset, Bytes size) override { return below_->reserve(offset, size); }
   Status truncate(Bytes size) override { return below_->truncate(size); }
   Result<Bytes> size() override { return below_->size(); }
   std::optional<Rights> rights() override { return below_->rights(); }
@@ -119,6 +120,10 @@ class ThrottledTarget final : public ForwardingTarget {
     auto file = below_->open(path, mode, permissions);
     if (!file.is_ok()) return file;
     return std::unique_ptr<File>(std::make_unique<ThrottledFile>(*std::move(file), disk_));
+  }
+  Status count_write(const std::string& path, Bytes size) override {
+    disk_->wait_until(disk_->book(size));
+    return below_->count_write(path, size);
   }
 
  private:

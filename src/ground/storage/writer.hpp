@@ -16,10 +16,8 @@ struct Extent {
   Parts parts;
 };
 
-/// Writes one process's bytes of a file, in rounds. A collective method is to move, in each round, the bytes
-/// of all processes that write the file. So every process will have to call its writer in the same order in
-/// each epoch, with no extents if it has none. No process does so yet (docs/design/016-stages.md). Methods
-/// wait for storage. They must not run at the same time.
+/// Writes one process's bytes of a file, in rounds, by itself: files that all processes write together are
+/// comm::CollectiveFiles. Methods wait for storage. They must not run at the same time.
 class Writer {
  public:
   virtual ~Writer() = default;

@@ -25,15 +25,18 @@ Cause cause_in(std::int64_t step, Stage stage) { return {step, static_cast<std::
 }  // namespace
 
 Commits::Commits(Context& context, const Opening& opening, const codec::Codec& codec,
-                 placement::Placement& placement, Result<std::unique_ptr<Ledger>> ledger)
+                 placement::Placement& placement, Rounds* rounds, Result<std::unique_ptr<Ledger>> ledger)
     : context_(context),
       opening_(opening),
       codec_(codec),
       placement_(placement),
-      files_(context, opening, std::move(ledger),
-             [this](const Status& status) {
-               for (auto& [number, step] : steps_) step.note(status.at({number, -1, -1}));
-             }),
+      rounds_(rounds),
+      files_(
+          context, opening, std::move(ledger),
+          [this](const Status& status) {
+            for (auto& [number, step] : steps_) step.note(status.at({number, -1, -1}));
+          },
+          [rounds](const std::string& path) { return rounds == nullptr || rounds->is_closed(path); }),
       homes_(context.homes()),
       settled_before_(opening.first_step) {}
 
@@ -101,6 +104,12 @@ void Commits::on_written(Unpacker& in) {
   Step& step = steps_.at(number);
   step.note(Status::unpack(in).at(cause_in(number, Stage::write)));
   --step.chunks;
+}
+
+void Commits::on_round(std::int64_t number, int chunks, const Status& status) {
+  Step& step = steps_.at(number);
+  step.note(status.at(cause_in(number, Stage::write)));
+  step.chunks -= chunks;
 }
 
 void Commits::on_synced(Unpacker& in) {
@@ -208,21 +217,36 @@ bool Commits::commit() {
   }
 }
 
-/// The first of the writers also writes what the step holds beside its records.
-void Commits::start_sync(std::int64_t number, Step& step) {
-  step.state = Step::State::syncing;
-  step.syncs = static_cast<int>(step.writers.size());
+/// Returns what the step holds beside its records.
+std::vector<codec::Patch> Commits::rest_of(Step& step) const {
   std::vector<codec::FinishedStep::Record> put;
   for (RecordEntry& record : step.entry.records)
     put.push_back({record.field, record.level, record.offset - step.entry.begin, record.length,
                    std::exchange(record.parts, {})});
   std::vector<codec::Patch> rest = codec_.rest_of_step(step.entry.lead, step.previous_lead, put);
+  for (codec::Patch& patch : rest) patch.offset += step.entry.begin;
+  return rest;
+}
+
+/// The first of the writers also writes the rest of the step.
+void Commits::start_sync(std::int64_t number, Step& step) {
+  step.state = Step::State::syncing;
+  std::vector<codec::Patch> rest = rest_of(step);
+  const std::string& path = file_of(step).start.path;
+  if (rounds_ != nullptr) {
+    return rounds_->sync(path, number, std::move(rest), [this, number](const Status& status) {
+      Step& synced = steps_.at(number);
+      synced.note(status.at(cause_in(number, Stage::sync)));
+      synced.state = Step::State::synced;
+    });
+  }
+  step.syncs = static_cast<int>(step.writers.size());
   for (const int server : step.writers) {
     Packer out;
-    out.put(Message::sync).put(opening_.stream).put(number).put_text(file_of(step).start.path);
+    out.put(Message::sync).put(opening_.stream).put(number).put_text(path);
     out.put(static_cast<std::int64_t>(rest.size()));
     for (const codec::Patch& patch : std::exchange(rest, {}))
-      out.put(step.entry.begin + patch.offset).put_bytes(patch.bytes).put(patch.times);
+      out.put(patch.offset).put_bytes(patch.bytes).put(patch.times);
     context_.send_to_server(server, out);
   }
 }
@@ -265,6 +289,7 @@ void Commits::decide(std::int64_t number, Step& step) {
   StreamFiles::File& file = file_of(step);
   file.lacks_steps = file.lacks_steps || !status.is_ok();
   --file.steps;
+  if (rounds_ != nullptr) rounds_->on_verdict(number, status);
   steps_.erase(number);
   send_verdict(VerdictKind::durable, number, status);
 }
@@ -273,7 +298,7 @@ bool Commits::finish() {
   if (finished_) return false;
   const bool closing = closed_ == homes_ && steps_.empty();
   if (files_.advance(closing, closing || program_knows_failures())) return true;
-  if (!closing || !files_.are_over()) return false;
+  if (!closing || !files_.are_over() || (rounds_ != nullptr && !rounds_->are_closed())) return false;
   finished_ = true;
   send_verdict(VerdictKind::finished, -1, files_.unfinished());
   return true;

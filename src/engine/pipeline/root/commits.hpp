@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "engine/pipeline/root/rounds.hpp"
 #include "engine/pipeline/root/stream_files.hpp"
 #include "engine/placement/placement.hpp"
 #include "formats/codec/codec.hpp"
@@ -16,8 +17,9 @@ namespace tailrace::pipeline {
 /// and get their verdicts. A state machine.
 class Commits {
  public:
+  /// `rounds` has the collective calls of a stream whose method makes them, or is null.
   Commits(Context& context, const Opening& opening, const codec::Codec& codec,
-          placement::Placement& placement, Result<std::unique_ptr<Ledger>> ledger);
+          placement::Placement& placement, Rounds* rounds, Result<std::unique_ptr<Ledger>> ledger);
 
   /// Note that the put order has come to a step's begin, to its next chunk, to its end. `failed_before` is
   /// true if the step has failed on the server that this one replaces.
@@ -29,6 +31,8 @@ class Commits {
   void on_encoded(std::int64_t step, Bytes size, bool poisoned, const Status& status);
   void on_ended(int source, Unpacker& in);
   void on_written(Unpacker& in);
+  /// Notes the outcome of a round with so many chunks of a step.
+  void on_round(std::int64_t step, int chunks, const Status& status);
   void on_synced(Unpacker& in);
   void on_closed() { ++closed_; }
 
@@ -78,6 +82,7 @@ class Commits {
   bool settle();
   bool commit();
   void start_sync(std::int64_t number, Step& step);
+  [[nodiscard]] std::vector<codec::Patch> rest_of(Step& step) const;
   void start_commit(std::int64_t number, Step& step);
   void take_back(std::int64_t number, const std::string& path, const Status& why);
   void decide(std::int64_t number, Step& step);
@@ -89,6 +94,7 @@ class Commits {
   const Opening& opening_;
   const codec::Codec& codec_;
   placement::Placement& placement_;
+  Rounds* rounds_;
   StreamFiles files_;
   int homes_ = 0;                       // servers with compute ranks of their own
   std::map<std::int64_t, Step> steps_;  // all steps from the oldest one without a verdict on

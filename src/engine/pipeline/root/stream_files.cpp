@@ -9,12 +9,13 @@
 namespace tailrace::pipeline {
 
 StreamFiles::StreamFiles(Context& context, const Opening& opening, Result<std::unique_ptr<Ledger>> ledger,
-                         Done on_broken)
+                         Done on_broken, IsClosed is_closed)
     : context_(context),
       opening_(opening),
       broken_(ledger.status()),
       ledger_(ledger.is_ok() ? *std::move(ledger) : nullptr),
-      on_broken_(std::move(on_broken)) {
+      on_broken_(std::move(on_broken)),
+      is_closed_(std::move(is_closed)) {
   if (!ledger_) return;
   for (const std::string& path : ledger_->left_open()) {
     files_[path].left_open = true;
@@ -130,7 +131,7 @@ bool StreamFiles::advance(bool closing, bool knows_failures) {
   }
   for (auto file = files_.begin(); file != files_.end(); ++file) {
     if (!is_complete(file->first, file->second, closing)) continue;
-    if (file->second.beginning || file->second.cutting) return false;
+    if (file->second.beginning || file->second.cutting || !is_closed_(file->second.start.path)) return false;
     const std::string path = file->first;
     const bool begun = file->second.begun;
     const bool left_open = file->second.left_open;

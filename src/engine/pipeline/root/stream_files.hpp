@@ -26,9 +26,11 @@ class StreamFiles {
     Status broken;             // why nothing may be written into it any more
   };
 
+  /// Asked before a file is finished: true if no server has it open that writes it together with others.
+  using IsClosed = std::function<bool(const std::string& path)>;
   /// `on_broken` is called with the reason if no step can succeed any more, including steps that have begun.
   StreamFiles(Context& context, const Opening& opening, Result<std::unique_ptr<Ledger>> ledger,
-              Done on_broken);
+              Done on_broken, IsClosed is_closed);
   /// Returns why no step can succeed, or OK. A stream without a ledger is broken from the beginning.
   [[nodiscard]] const Status& broken() const { return broken_; }
   /// Returns the file of the next step. Files before it are complete once their steps have verdicts.
@@ -87,6 +89,7 @@ class StreamFiles {
   Status broken_;
   std::unique_ptr<Ledger> ledger_;
   Done on_broken_;
+  IsClosed is_closed_;
   std::map<std::string, File> files_;
   std::string current_path_;
   bool finishing_ = false;  // a file is being finished, on the ledger

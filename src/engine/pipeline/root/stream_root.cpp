@@ -12,7 +12,13 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
       opening_(opening),
       sequencer_(opening, codec, owners_of(opening.method().deal, context.roster.servers(), context.me)),
       placement_(opening.method().make_placement(codec)),
-      commits_(context, opening, codec, *placement_, std::move(ledger)) {}
+      rounds_(opening.method().is_collective
+                  ? std::make_unique<Rounds>(context, opening,
+                                             [this](std::int64_t step, int chunks, const Status& status) {
+                                               commits_.on_round(step, chunks, status);
+                                             })
+                  : nullptr),
+      commits_(context, opening, codec, *placement_, rounds_.get(), std::move(ledger)) {}
 
 void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
   const auto known = static_cast<std::ptrdiff_t>(fresh.size());
@@ -55,8 +61,9 @@ void StreamRoot::on_encoded(Unpacker& in) {
 }
 
 bool StreamRoot::advance() {
-  const bool moved = place();
-  return commits_.advance() || moved;
+  bool moved = place();
+  moved = commits_.advance() || moved;
+  return (rounds_ && rounds_->advance()) || moved;
 }
 
 std::set<int> StreamRoot::awaited() const {
@@ -96,25 +103,38 @@ bool StreamRoot::place() {
     if (is_sent && !has_room(chunk)) break;
     const Commits::Fate fate = commits_.fate(chunk.size == 0);
     if (fate == Commits::Fate::waits) break;
-    std::vector<Bytes> offsets;
     if (fate == Commits::Fate::dropped) {
       placement_->drop(*number);
     } else {
       placement_->place(*number, chunk.records);
-      for (const RecordEntry& record : chunk.records) offsets.push_back(record.offset);
       commits_.add(is_sent ? context_.me : chunk.owner, chunk.records);
       if (is_sent) sent_[*number] = {.owner = chunk.owner, .size = chunk.size};
     }
-    const StreamFiles::File& file = commits_.file();
-    Packer out;
-    out.put(Message::place).put(opening_.stream).put(*number);
-    out.put(fate == Commits::Fate::written).put_list<Bytes>(offsets);
-    out.put_text(file.start.path).put(file.committed);
-    context_.send_to_server(chunk.owner, out);
+    send_to_owner(*number, chunk, fate);
     chunks_.erase(*number);
     moved = true;
   }
   return moved;
+}
+
+/// Tells the chunk's owner where it goes, or that it is left out. Collective calls tell it later, with the
+/// chunk's round.
+void StreamRoot::send_to_owner(std::uint64_t number, const Chunk& chunk, Commits::Fate fate) {
+  const StreamFiles::File& file = commits_.file();
+  std::vector<Bytes> offsets, lengths;
+  for (const RecordEntry& record : chunk.records) {
+    if (fate != Commits::Fate::written) break;
+    offsets.push_back(record.offset);
+    lengths.push_back(record.length);
+  }
+  if (rounds_ && fate == Commits::Fate::written)
+    return rounds_->add(file.start.path, chunk.step, file.committed,
+                        {number, chunk.owner, std::move(offsets), std::move(lengths)});
+  Packer out;
+  out.put(Message::place).put(opening_.stream).put(number);
+  out.put(fate == Commits::Fate::written).put_list<Bytes>(offsets);
+  out.put_text(file.start.path).put(file.committed);
+  context_.send_to_server(chunk.owner, out);
 }
 
 }  // namespace tailrace::pipeline

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/pipeline/root/commits.hpp"
+#include "engine/pipeline/root/rounds.hpp"
 #include "engine/pipeline/root/sequencer.hpp"
 
 namespace tailrace::pipeline {
@@ -31,6 +32,14 @@ class StreamRoot {
   /// Notes that the bytes of a chunk were written, or have failed.
   void on_over(std::uint64_t chunk) { sent_.erase(chunk); }
   void on_synced(Unpacker& in) { commits_.on_synced(in); }
+  /// With Method::is_collective: notes what became of a call on one server.
+  void on_called(int source, Unpacker& in) {
+    if (rounds_) rounds_->on_called(source, in);
+  }
+  /// Names, for the watchdog, such a call and the servers on which it is not over.
+  [[nodiscard]] std::string waiting_for_call() const {
+    return rounds_ ? rounds_->waiting_for() : std::string();
+  }
   void on_closed() { commits_.on_closed(); }
   bool advance();
   /// Names the ranks that have not ended a step that the reference has ended. The watchdog asks for it if
@@ -51,6 +60,7 @@ class StreamRoot {
     bool has_come = false;
   };
   bool place();
+  void send_to_owner(std::uint64_t number, const Chunk& chunk, Commits::Fate fate);
   [[nodiscard]] bool comes_here(const Chunk& chunk) const;
   [[nodiscard]] bool has_room(const Chunk& chunk) const;
 
@@ -58,6 +68,7 @@ class StreamRoot {
   const Opening& opening_;
   Sequencer sequencer_;
   std::unique_ptr<placement::Placement> placement_;
+  std::unique_ptr<Rounds> rounds_;  // if the method is collective
   Commits commits_;
   std::map<std::uint64_t, Chunk> chunks_;  // not placed yet
   std::map<std::uint64_t, Sent> sent_;     // placed, and not written yet

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::pipeline {
@@ -83,6 +84,17 @@ void Server::take_messages() {
   on_stream(Message::closed, [](Stream& to, int, Unpacker&) { to.root->on_closed(); });
   on_stream(Message::place, [](Stream& to, int, Unpacker& in) { to.server->on_place(in); });
   on_stream(Message::sync, [](Stream& to, int, Unpacker& in) { to.server->on_sync(in); });
+  on_stream(Message::call, [](Stream& to, int, Unpacker& in) { to.server->collective().on_call(in); });
+  on_stream(Message::call_over, [](Stream& to, int, Unpacker& in) { to.server->collective().on_over(in); });
+  on_stream(Message::called, [](Stream& to, int source, Unpacker& in) { to.root->on_called(source, in); });
+  context_.on(Message::wants_turn, [this](int, Unpacker& in) {
+    const auto stream = in.get<std::uint32_t>();
+    context_.send_to_servers(Packer().put(Message::turn).put(stream).put(in.get<std::int64_t>()));
+  });
+  context_.on(Message::turn, [this](int, Unpacker& in) {
+    const auto stream = in.get<std::uint32_t>();
+    turns_.emplace_back(stream, in.get<std::int64_t>());
+  });
   const auto on = [this](Message kind, void (Server::*take)(Unpacker&)) {
     context_.on(kind, [this, take](int, Unpacker& in) { (this->*take)(in); });
   };
@@ -120,6 +132,7 @@ void Server::open(Opening opening) {
   for (auto& [number, other] : streams_) {
     if (other.server) other.server->on_stream_added();
   }
+  if (const Status ready = prepare_method(opening); !ready.is_ok()) return give_up(ready);
   Result<std::unique_ptr<StreamServer>> server = StreamServer::create(context_, std::move(opening), fences_);
   // A compute rank has accepted the same definitions. So memory is short here, or the message was damaged on
   // its way.
@@ -133,6 +146,29 @@ void Server::open(Opening opening) {
     on_reference(stream, {.kind = Descriptor::Kind::fence, .step = fences_[reference]});
   }
   context_.send_to_server(context_.home_of(reference), Packer().put(Message::opened).put(id));
+}
+
+/// tr_stream_create has refused the method where a server has no such files.
+Status Server::prepare_method(const Opening& opening) {
+  if (!opening.method().is_collective || context_.collective) return {};
+  Result<std::unique_ptr<comm::CollectiveFiles>> made = setup_.make_collective();
+  TR_TRY(made.status());
+  context_.collective = *std::move(made);
+  return {};
+}
+
+/// Makes the calls whose turn has come, in their order. A call's own part comes from the stream's root, and
+/// may come after its turn.
+bool Server::make_collective_calls() {
+  bool moved = context_.collective && context_.collective->poll();
+  for (; !turns_.empty(); turns_.pop_front()) {
+    const auto [id, call] = turns_.front();
+    const auto stream = streams_.find(id);
+    if (stream == streams_.end() || !stream->second.server->collective().knows(call)) break;
+    stream->second.server->collective().make(call);
+    moved = true;
+  }
+  return moved;
 }
 
 /// Starts the stream once every server has opened it. Before, the root announces nothing: no server hears of
@@ -162,6 +198,7 @@ void Server::on_decided(Unpacker& in) {
 
 bool Server::advance() {
   bool moved = context_.executor.poll();
+  moved = make_collective_calls() || moved;
   moved = scan_lanes() || moved;
   for (auto& [id, stream] : streams_) {
     if (stream.started && !stream.fresh.empty()) send_sequence(id, stream);
@@ -392,6 +429,7 @@ std::string Server::waiting_for() const {
   for (const auto& [id, stream] : streams_) {
     text += stream.server->waiting_for();
     if (stream.root && context_.roster.self_served) text += stream.root->waiting_for();
+    if (stream.root) text += stream.root->waiting_for_call();
   }
   return text;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "engine/pipeline/root/stream_root.hpp"
 #include "engine/pipeline/server/definitions.hpp"
@@ -34,6 +36,8 @@ class Server {
     /// True if another server has read the lanes before. This one goes on with its streams. It is the
     /// session's only server, and all lanes keep their definitions.
     bool takes_over = false;
+    /// Makes what servers write files with together. Called once at most.
+    std::function<Result<std::unique_ptr<comm::CollectiveFiles>>()> make_collective;
     /// Ends the job. Called if this server gives up, and other ranks would wait for it.
     std::function<void(const Status&)> give_up;
   };
@@ -47,7 +51,8 @@ class Server {
   bool advance();
   /// Returns true if all compute ranks have left and every server knows.
   [[nodiscard]] bool is_over() const { return over_; }
-  /// Names, for the watchdog, the compute ranks that have not ended a step that other ranks have ended.
+  /// Names, for the watchdog, the compute ranks that have not ended a step that other ranks have ended, and
+  /// the servers on which a collective call is not over.
   [[nodiscard]] std::string waiting_for() const;
 
  private:
@@ -68,6 +73,8 @@ class Server {
   void on_opened(Unpacker& in);
   void on_sequence(Unpacker& in);
   void on_decided(Unpacker& in);
+  Status prepare_method(const Opening& opening);
+  bool make_collective_calls();
   bool scan_lanes();
   bool scan_lane(int c, LaneCursor& lane);
   void take_definition(int c, const LaneCursor& lane);
@@ -97,6 +104,8 @@ class Server {
   std::uint32_t newest_stream_ = 0;
   // By stream of which this server is the root, until the stream starts: how many servers have opened it.
   std::map<std::uint32_t, int> opened_;
+  // The collective calls whose turn has come: streams, and the numbers of their calls.
+  std::deque<std::pair<std::uint32_t, std::int64_t>> turns_;
   std::map<int, std::int64_t> fences_;  // by lane: the agreements that its rank has come to
   int homed_ = 0;
   int left_ = 0;  // homed ranks that said farewell

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "engine/pipeline/server/collective_writing.hpp"
 #include "engine/pipeline/server/gathering.hpp"
 #include "engine/pipeline/server/put_order.hpp"
 #include "engine/pipeline/server/writing.hpp"
@@ -41,6 +42,8 @@ class StreamServer {
   /// writes it. `done` runs when it is written, or has failed.
   void on_chunk(Unpacker in, const std::shared_ptr<const ByteVector>& message, std::function<void()> done);
   void on_sync(Unpacker& in);
+  /// Returns the stage that makes the stream's collective calls.
+  [[nodiscard]] CollectiveWriting& collective() { return collective_; }
   void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
   bool advance();
   /// Says that the server has another stream, with which this one shares the workspace.
@@ -59,6 +62,7 @@ class StreamServer {
   Gathering gathering_{stream_, encoding_};
   PutOrder order_{stream_, gathering_};
   Writing writing_{stream_};
+  CollectiveWriting collective_{stream_, encoding_};
 };
 
 }  // namespace tailrace::pipeline

@@ -91,6 +91,12 @@ Status take_method(StreamRequest& request, const std::string& text) {
   return {};
 }
 
+Status take_hints(StreamRequest& request, const std::string& text) {
+  if (trim(text).empty()) return settings_error("there is no hint");
+  request.options.hints = text;
+  return pipeline::parse_hints(text).status();
+}
+
 // take() stores the values in this order, because the base time depends on the calendar.
 constexpr OptionRow<StreamRequest> kStreamRows[] = {
     {{"format", "`grib2`", "", "format=cdf5", "" /* about_format() */},
@@ -187,6 +193,11 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
        return take(parse_choice(t, {"fail", "keep"}), r.options.keeps_empty_steps);
      }},
     {{"method", "`scan`", "", "method=serial", "" /* about_methods() */}, take_method},
+    {{"mpiio_hints", "", "hints", "method=mpiio mpiio_hints=\"cb_nodes=2,romio_cb_write=enable\"",
+      "`method=mpiio` alone: [hints](methods.md#mpiio) for the MPI (`MPI_Info`) with which the servers open "
+      "each file; the MPI "
+      "ignores those that it does not know"},
+     take_hints},
     {{"interval", "", "duration, months", "interval=1h",
       "the file gets one step for each [interval](#values-of-an-interval) of this length, counted from the "
       "base time, and not each step of the model. Also `1mo`, `3mo`, `1y`: months of the calendar"},

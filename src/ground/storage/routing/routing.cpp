@@ -76,6 +76,13 @@ class RoutingTarget final : public Target {
   Result<bool> is_link(const std::string& path) override {
     return at(path, [&](Target& target) { return target.is_link(path); });
   }
+  std::optional<std::string> system_name(const std::string& path) override {
+    const Result<Target*> target = target_of(path);
+    return target.is_ok() ? (*target)->system_name(path) : std::nullopt;
+  }
+  Status count_write(const std::string& path, Bytes size) override {
+    return at(path, [&](Target& target) { return target.count_write(path, size); });
+  }
   Status make_directories(const std::string& path) override {
     return at(path, [&](Target& target) { return target.make_directories(path); });
   }

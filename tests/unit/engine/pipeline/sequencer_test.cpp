@@ -95,6 +95,19 @@ TEST(Method, an_unknown_name_is_refused_with_the_nearest_one) {
   EXPECT_NE(status.text().find("\"offset_guard\""), std::string::npos) << status.text();
 }
 
+TEST(Method, hints_are_keys_and_values) {
+  EXPECT_EQ(*parse_hints("cb_nodes=2, romio_cb_write = enable,path=a=b"),
+            (comm::Hints{{"cb_nodes", "2"}, {"romio_cb_write", "enable"}, {"path", "a=b"}}));
+  EXPECT_TRUE(parse_hints("")->empty());
+  for (const char* const wrong : {"cb_nodes", "cb_nodes=2,", "=2", "cb_nodes=", "a=1,a=2"}) {
+    const Status status = parse_hints(wrong).status();
+    EXPECT_EQ(status.code(), Code::settings) << wrong;
+    EXPECT_NE(status.text().find("KEY=VALUE"), std::string::npos) << status.text();
+  }
+  EXPECT_FALSE(parse_hints(cat("a=", std::string(256, 'x'))).is_ok());
+  EXPECT_FALSE(parse_hints(cat(std::string(36, 'x'), "=1")).is_ok());
+}
+
 TEST(Sequencer, deals_chunks_to_the_given_owners_alone) {
   Sample sample({}, owners_of(Deal::others, 3, 1));
   sample.begin();

@@ -90,7 +90,7 @@ TEST(parse_stream, every_documented_option_is_taken) {
       "base=\"2026-02-30 06\" calendar=360_day format=grib2 packing=ccsds member=7 members=51 "
       "existing=continue on_full=wait:10m "
       "deadline=90s ready=.ready hook='mail -s \"done\" me' manifest=on same_lead=keep empty_step=keep "
-      "method=writer "
+      "method=mpiio mpiio_hints=\"cb_nodes=2, romio_cb_write=enable\" "
       "keys=\"centre=98, subCentre=1\" "
       "tablesVersion=27");
   EXPECT_EQ(request.definition.calendar, Calendar::day_360);
@@ -105,7 +105,8 @@ TEST(parse_stream, every_documented_option_is_taken) {
   EXPECT_EQ(request.options.manifest, true);
   EXPECT_TRUE(request.options.keeps_same_lead);
   EXPECT_TRUE(request.options.keeps_empty_steps);
-  EXPECT_EQ(request.options.method, "writer");
+  EXPECT_EQ(request.options.method, "mpiio");
+  EXPECT_EQ(request.options.hints, "cb_nodes=2, romio_cb_write=enable");
   EXPECT_EQ(request.definition.keys, (Keys{{"centre", "98"}, {"subCentre", "1"}, {"tablesVersion", "27"}}));
   EXPECT_EQ(parsed("base=2026-03-01 existing=fail on_full=fail").options.existing, Existing::fail);
   EXPECT_EQ(parsed("base=2026-03-01 existing=overwrite").options.existing, Existing::overwrite);
@@ -174,6 +175,8 @@ TEST(parse_stream, an_unknown_key_names_the_option_that_was_meant_and_who_has_it
   EXPECT_TRUE(mentions(error("existing=append"), "did you mean \"continue\"?"));
   EXPECT_FALSE(mentions(error("shuffle=on"), "did you mean")) << error("shuffle=on");
   EXPECT_TRUE(mentions(error("method=writr"), "unknown method \"writr\"; did you mean \"writer\"?"));
+  EXPECT_TRUE(mentions(error("mpiio_hints=cb_nodes"), "\"cb_nodes\", which is no hint"));
+  EXPECT_TRUE(mentions(error("mpiio_hints=\"\""), "there is no hint"));
   EXPECT_TRUE(mentions(error("units=K"), "\"units\" belongs to tr_stream_define")) << error("units=K");
   EXPECT_TRUE(mentions(error("comment=dry"), "given as attributes=\"comment=dry\"")) << error("comment=dry");
 }

@@ -115,6 +115,20 @@ TEST(faulty_target, a_failed_write_leaves_the_first_half) {
   EXPECT_EQ(contents_of(*target, "a"), std::string("\0\0abcde", 7));
 }
 
+TEST(faulty_target, a_write_of_another_library_may_fail_and_is_never_short) {
+  const auto target = faulty_target(memory_target(), {2, Fault::no_space, set_of(Call::write)});
+  EXPECT_TRUE(target->count_write("a", 5).is_ok());
+  EXPECT_EQ(target->count_write("a", 5).code(), Code::space);
+  const auto file = *target->open("a", OpenMode::create);
+  target->restart({1, Fault::no_space, set_of(Call::write)});
+  EXPECT_EQ(file->reserve(0, 5).code(), Code::space);
+  EXPECT_TRUE(file->reserve(0, 5).is_ok());
+  target->restart({1, Fault::short_write, set_of(Call::write)});
+  EXPECT_TRUE(target->count_write("a", 5).is_ok());
+  EXPECT_TRUE(file->reserve(0, 5).is_ok());
+  EXPECT_FALSE(target->fired());
+}
+
 TEST(faulty_target, a_failed_sync_stays_failed_for_that_file) {
   const auto target = faulty_target(memory_target(), {1, Fault::io_error, set_of(Call::sync)});
   const auto file = target->open("a", OpenMode::create), other = target->open("b", OpenMode::create);

@@ -77,6 +77,11 @@ TEST(throttle, gathered_writes_count_all_their_parts) {
   });
 }
 
+TEST(throttle, writes_of_another_library_take_their_time) {
+  const auto target = throttled_target(memory_target(), {10e6, 0});
+  EXPECT_GE(seconds([&] { ASSERT_TRUE(target->count_write("a", 1'000'000).is_ok()); }), 0.099);
+}
+
 TEST(throttle, time_not_used_is_not_saved_up) {
   const auto target = throttled_target(memory_target(), {10e6, 0});
   const auto file = target->open("a", OpenMode::create);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/pipeline/server/encoding.hpp"
+
+namespace tailrace::pipeline {
+
+/// The last stage of a stream whose method is collective (Method::is_collective), in place of Writing. The
+/// root tells every server the same calls (Message::call) with the server's own part of each. A server makes
+/// a call when its turn has come, and tells the root what became of it. It keeps the chunks of a round until
+/// the root says that the round is over: rounds may be made again.
+class CollectiveWriting {
+ public:
+  CollectiveWriting(OpenStream& stream, Encoding& encoding) : stream_(stream), encoding_(encoding) {}
+
+  /// Takes the next call, for which its turn may have come already.
+  void on_call(Unpacker& in);
+  [[nodiscard]] bool knows(std::int64_t call) const { return calls_.count(call) != 0; }
+  /// Makes the call together with all other servers. May be called again for the same call.
+  void make(std::int64_t call);
+  /// Gives the chunks of a call back.
+  void on_over(Unpacker& in);
+
+ private:
+  struct Chunk {
+    std::uint64_t number = 0;
+    Encoded encoded;
+    std::vector<Bytes> offsets;  // of the records
+  };
+  struct Call {
+    CallKind kind = CallKind::open;
+    std::string path;
+    std::int64_t step = 0;
+    int calls = 0;        // of MPI, in which all servers write
+    Bytes committed = 0;  // round: all bytes before this offset are durable
+    std::vector<Chunk> chunks;
+    std::vector<codec::Patch> patches;  // sync: what the step holds beside its records
+    std::vector<ByteVector> repeated;   // the patches' bytes, as often as they say
+    std::int64_t begin = 0;             // when this server's part began
+  };
+  using CallPointer = std::shared_ptr<Call>;
+  /// This server's own descriptor of a file that is open. It is opened before any server writes, so that
+  /// fsync tells of every write-back that fails on this node.
+  using OwnFile = std::shared_ptr<std::unique_ptr<storage::File>>;
+
+  void open(std::int64_t number, const CallPointer& call);
+  void write(std::int64_t number, const CallPointer& call);
+  void sync(std::int64_t number, const CallPointer& call);
+  void close(std::int64_t number, const CallPointer& call);
+  void say(std::int64_t number, const Status& status);
+
+  OpenStream& stream_;
+  Encoding& encoding_;
+  std::map<std::int64_t, CallPointer> calls_;
+  std::map<std::string, OwnFile> files_;
+  // By file: the last step before whose first write this server looked at the file, and found it whole.
+  std::map<std::string, std::int64_t> written_;
+};
+
+}  // namespace tailrace::pipeline

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ground/base/bytes.hpp"
+#include "ground/base/status.hpp"
+#include "ground/base/types.hpp"
+
+namespace tailrace::comm {
+
+/// Keys and values for whoever opens a file (MPI_Info). What they mean, and which of them count, is up to the
+/// MPI.
+using Hints = std::vector<std::pair<std::string, std::string>>;
+
+/// Files that the processes of a group open, write, synchronise and close in calls that all of them make
+/// together, as those of MPI-IO are. All processes queue the same calls in the same order. Each call is made
+/// once every process has queued it. No function blocks: `done` runs inside of poll(), on the thread that
+/// calls poll(). Only one thread may use an object.
+class CollectiveFiles {
+ public:
+  using Done = std::function<void(const Status&)>;
+  /// This process's own part of a call, which may wait for storage. It runs on another thread than poll().
+  using Own = std::function<Status()>;
+  /// Bytes that follow one another in a file.
+  struct Run {
+    Bytes offset = 0;
+    std::vector<std::span<const std::byte>> parts;
+  };
+  /// The most bytes of one process in one call: counts of MPI are int.
+  static constexpr Bytes most_at_once = Bytes{1} << 30;
+  /// Returns how many calls a process needs for one run of so many bytes.
+  [[nodiscard]] static constexpr int calls_for(Bytes size) {
+    return static_cast<int>((size + most_at_once - 1) / most_at_once);
+  }
+
+  virtual ~CollectiveFiles() = default;
+  /// Opens a file that exists, unless `own` fails on any process. `done` gets an error on this process if its
+  /// own part has failed. If it has failed anywhere, no process has the file open.
+  virtual void open(std::string path, Hints hints, Own own, Done done) = 0;
+  /// Writes the runs, whose bytes must stay as they are until `done`. `calls` is the same on all processes,
+  /// and suffices for the process with the most runs. If `own` fails, which runs first, the process takes
+  /// part without bytes. A failed write may have left any part of the bytes in the file, and may be tried
+  /// again by all processes.
+  virtual void write(std::string path, std::vector<Run> runs, int calls, Own own, Done done) = 0;
+  /// Makes the bytes of all processes durable. `own` runs behind it.
+  virtual void sync(std::string path, Own own, Done done) = 0;
+  /// Closes the file, if it is open. `own` runs behind it.
+  virtual void close(std::string path, Own own, Done done) = 0;
+  /// Runs the `done` of calls that were made. Returns true if there was one.
+  virtual bool poll() = 0;
+};
+
+}  // namespace tailrace::comm

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "collective_cases.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "ground/base/text.hpp"
+
+namespace tailrace::comm {
+
+namespace {
+
+using Run = CollectiveFiles::Run;
+
+/// A call that is under way.
+using Told = std::shared_ptr<std::optional<Status>>;
+Told told() { return std::make_shared<std::optional<Status>>(); }
+CollectiveFiles::Done into(const Told& to) {
+  return [to](const Status& status) { *to = status; };
+}
+Status fine() { return {}; }
+Status broken() { return {Code::io, "this process cannot"}; }
+
+Status wait(CollectiveEnd& end, const Told& what) {
+  while (!what->has_value()) {
+    if (!end.files().poll()) end.idle();
+  }
+  return **what;
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+/// Makes an empty file on the first process, for all.
+std::string make_file(CollectiveEnd& end, const std::string& name) {
+  const std::string path = end.path(name);
+  if (end.rank() == 0) end.check(storage::create_empty(end.target(), path).is_ok(), "the file is made");
+  end.meet();
+  return path;
+}
+
+std::string contents(CollectiveEnd& end, const std::string& path) {
+  end.meet();
+  Result<std::unique_ptr<storage::File>> file = end.target().open(path, storage::OpenMode::read);
+  end.check(file.is_ok(), "the file is there");
+  if (!file.is_ok()) return {};
+  std::string text(static_cast<std::size_t>(*(*file)->size()), '\0');
+  end.check((*file)->read(std::as_writable_bytes(std::span(text)), 0).is_ok(), "the file can be read");
+  end.meet();
+  return text;
+}
+
+void check_ok(CollectiveEnd& end, const Status& status, const std::string& what) {
+  end.check(status.is_ok(), cat(what, ": ", status.text()));
+}
+
+void open(CollectiveEnd& end, const std::string& path, const Hints& hints = {}) {
+  const Told opened = told();
+  end.files().open(path, hints, fine, into(opened));
+  check_ok(end, wait(end, opened), "open");
+}
+
+Status write(CollectiveEnd& end, const std::string& path, std::vector<Run> runs, int calls,
+             CollectiveFiles::Own own = fine) {
+  const Told written = told();
+  end.files().write(path, std::move(runs), calls, std::move(own), into(written));
+  return wait(end, written);
+}
+
+void sync_and_close(CollectiveEnd& end, const std::string& path) {
+  const Told synced = told(), closed = told();
+  int own = 0;
+  const auto count = [&own]() -> Status {
+    ++own;
+    return {};
+  };
+  end.files().sync(path, count, into(synced));
+  check_ok(end, wait(end, synced), "sync");
+  end.files().close(path, count, into(closed));
+  check_ok(end, wait(end, closed), "close");
+  end.check(own == 2, "sync and close make the process's own part");
+}
+
+/// Process r writes the letter 'a' + r to every size-th place, in runs of one byte with two parts each.
+void bytes_of_all_processes_stand_at_their_offsets(CollectiveEnd& end) {
+  const std::string path = make_file(end, "interleaved");
+  open(end, path, {{"no_such_hint", "7"}, {"cb_nodes", "1"}});
+  constexpr int times = 20;
+  const std::string letters(2, static_cast<char>('a' + end.rank()));
+  std::vector<Run> runs;
+  for (int i = 0; i < times; ++i) {
+    const Bytes offset = 2 * (i * end.size() + end.rank());
+    runs.push_back({offset, {bytes_of(letters).first(1), bytes_of(letters).subspan(1)}});
+  }
+  check_ok(end, write(end, path, runs, times), "write");
+  sync_and_close(end, path);
+  std::string expected;
+  for (int i = 0; i < times * end.size(); ++i)
+    expected += std::string(2, static_cast<char>('a' + i % end.size()));
+  end.check(contents(end, path) == expected, "the bytes");
+}
+
+/// The last process has no bytes, and the first has them in memory behind one another in another order.
+void processes_with_few_runs_or_none_take_part(CollectiveEnd& end) {
+  const std::string path = make_file(end, "few");
+  open(end, path);
+  const std::string memory = "6789012345";
+  const bool has_none = end.size() > 1 && end.rank() == end.size() - 1;
+  const int runs_of_all = end.size() + 1;
+  std::vector<Run> runs;
+  for (int i = 0; i <= end.rank() && !has_none; ++i) {
+    const Bytes offset = 10 * (i * end.size() + end.rank());
+    runs.push_back({offset, {bytes_of(memory).subspan(4), bytes_of(memory).first(4)}});
+  }
+  check_ok(end, write(end, path, runs, runs_of_all), "write");
+  check_ok(end, write(end, path, {}, 1), "nobody writes");
+  check_ok(end, write(end, path, {}, 0), "no call");
+  sync_and_close(end, path);
+  std::string expected;
+  const int writers = std::max(end.size() - 1, 1);
+  for (int i = 0; i < writers; ++i) {
+    for (int rank = 0; rank < writers; ++rank) {
+      if (i > rank) continue;
+      const auto at = static_cast<std::size_t>(10 * (i * end.size() + rank));
+      if (expected.size() < at + 10) expected.resize(at + 10, '\0');
+      expected.replace(at, 10, "0123456789");
+    }
+  }
+  const std::string found = contents(end, path);
+  end.check(found.size() == expected.size(), cat("size ", found.size(), ", expected ", expected.size()));
+  end.check(found == expected, "the bytes");
+}
+
+void a_process_whose_own_part_fails_takes_part_without_bytes(CollectiveEnd& end) {
+  const std::string path = make_file(end, "own");
+  open(end, path);
+  const std::string text = "text";
+  const auto runs = [&] { return std::vector<Run>{{4 * end.rank(), {bytes_of(text)}}}; };
+  const bool fails = end.rank() == 0;
+  const Status status = write(end, path, runs(), 1, fails ? broken : fine);
+  end.check(fails ? status.code() == Code::io : status.is_ok(), cat("its own verdict: ", status.text()));
+  const std::string first = contents(end, path);
+  end.check(end.size() == 1 ? first.empty() : first.substr(0, 4) == std::string(4, '\0'), "no bytes yet");
+  check_ok(end, write(end, path, runs(), 1), "once more, by all");
+  sync_and_close(end, path);
+  std::string expected;
+  for (int i = 0; i < end.size(); ++i) expected += text;
+  end.check(contents(end, path) == expected, "the bytes of all");
+}
+
+void a_file_that_one_process_cannot_open_is_open_on_none(CollectiveEnd& end) {
+  const std::string path = make_file(end, "refused");
+  const Told opened = told();
+  const bool fails = end.rank() == end.size() - 1;
+  end.files().open(path, {}, fails ? broken : fine, into(opened));
+  const Status status = wait(end, opened);
+  if (fails) end.check(status.code() == Code::io, "the error is told where it was");
+  const std::string text = "text";
+  const Status written = write(end, path, {{0, {bytes_of(text)}}}, 1);
+  end.check(written.code() == Code::state, cat("a write to it: ", written.text()));
+  const Told closed = told();
+  end.files().close(path, fine, into(closed));
+  check_ok(end, wait(end, closed), "closing what is not open");
+  open(end, path);
+  check_ok(end, write(end, path, {{end.rank(), {bytes_of(text).first(1)}}}, 1), "write");
+  sync_and_close(end, path);
+  end.check(contents(end, path) == std::string(static_cast<std::size_t>(end.size()), 't'), "the bytes");
+}
+
+void a_missing_file_is_an_error_on_some_process(CollectiveEnd& end) {
+  const std::string path = end.path("missing");
+  const Told opened = told();
+  end.files().open(
+      path, {}, [&]() -> Status { return end.target().open(path, storage::OpenMode::existing).status(); },
+      into(opened));
+  const Status status = wait(end, opened);
+  end.check(status.code() == Code::io, "it is missing everywhere");
+  end.meet();
+}
+
+/// Calls of several files are queued at once, before any is made.
+void calls_are_made_in_their_order(CollectiveEnd& end) {
+  constexpr int files = 3, rounds = 10;
+  std::vector<std::string> paths, texts;
+  for (int i = 0; i < files; ++i) paths.push_back(make_file(end, cat("several", i)));
+  for (int i = 0; i < rounds; ++i) texts.push_back(std::string(8, static_cast<char>('0' + i)));
+  std::vector<Told> all;
+  std::vector<std::size_t> order;
+  const auto next = [&] {
+    all.push_back(told());
+    return [to = all.back(), number = all.size(), &order](const Status& status) {
+      *to = status;
+      order.push_back(number);
+    };
+  };
+  for (const std::string& path : paths) end.files().open(path, {}, fine, next());
+  for (const std::string& text : texts) {
+    for (const std::string& path : paths)
+      end.files().write(path, {{8 * end.rank(), {bytes_of(text)}}}, 1, fine, next());
+  }
+  for (const std::string& path : paths) end.files().sync(path, fine, next());
+  for (const std::string& path : paths) end.files().close(path, fine, next());
+  for (const Told& each : all) check_ok(end, wait(end, each), "a queued call");
+  end.check(std::ranges::is_sorted(order), "their ends come in order");
+  std::string expected;
+  for (int i = 0; i < end.size(); ++i) expected += texts.back();
+  for (const std::string& path : paths) end.check(contents(end, path) == expected, "the last round");
+}
+
+void names_may_have_a_colon(CollectiveEnd& end) {
+  const std::string path = make_file(end, "at_12:30");
+  open(end, path);
+  const std::string text = "x";
+  check_ok(end, write(end, path, {{end.rank(), {bytes_of(text)}}}, 1), "write");
+  sync_and_close(end, path);
+  end.check(contents(end, path) == std::string(static_cast<std::size_t>(end.size()), 'x'), "the bytes");
+}
+
+void a_run_may_take_several_calls(CollectiveEnd& end) {
+  const std::string path = make_file(end, "large");
+  open(end, path);
+  constexpr Bytes size = CollectiveFiles::most_at_once + 1000;
+  const Bytes far = Bytes{5} << 30;
+  const bool writes = end.rank() == 0;
+  ByteVector bytes(writes ? static_cast<std::size_t>(size) : 0, std::byte{'l'});
+  if (writes) bytes.back() = std::byte{'e'};
+  const std::span<const std::byte> all = bytes;
+  std::vector<Run> runs;
+  if (writes) runs.push_back({far, {all.first(10), all.subspan(10)}});
+  check_ok(end, write(end, path, runs, CollectiveFiles::calls_for(size)), "write");
+  sync_and_close(end, path);
+  end.meet();
+  const auto file = *end.target().open(path, storage::OpenMode::read);
+  ByteVector found(3);
+  end.check(*file->size() == far + size, "the size");
+  end.check(
+      *file->read(found, far + size - 3) == 3 && found[1] == std::byte{'l'} && found[2] == std::byte{'e'},
+      "the end");
+  end.meet();
+  if (end.rank() == 0) end.check(end.target().remove(path).is_ok(), "the file is removed");
+}
+
+}  // namespace
+
+const std::vector<CollectiveCase>& collective_cases() {
+  static const std::vector<CollectiveCase> cases = {
+      {"bytes_of_all_processes_stand_at_their_offsets", bytes_of_all_processes_stand_at_their_offsets},
+      {"processes_with_few_runs_or_none_take_part", processes_with_few_runs_or_none_take_part},
+      {"a_process_whose_own_part_fails_takes_part_without_bytes",
+       a_process_whose_own_part_fails_takes_part_without_bytes},
+      {"a_file_that_one_process_cannot_open_is_open_on_none",
+       a_file_that_one_process_cannot_open_is_open_on_none},
+      {"a_missing_file_is_an_error_on_some_process", a_missing_file_is_an_error_on_some_process},
+      {"calls_are_made_in_their_order", calls_are_made_in_their_order},
+      {"names_may_have_a_colon", names_may_have_a_colon},
+  };
+  return cases;
+}
+
+const std::vector<CollectiveCase>& large_collective_cases() {
+  static const std::vector<CollectiveCase> cases = {
+      {"a_run_may_take_several_calls", a_run_may_take_several_calls},
+  };
+  return cases;
+}
+
+}  // namespace tailrace::comm

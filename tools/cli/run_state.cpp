@@ -233,8 +233,9 @@ int exit_of(const Run& run) {
     case Outlook::agrees:
       return State::at_generation;
     case Outlook::ahead:
+      return State::to_restore;
     case Outlook::stays:
-      return run.left.empty() ? State::to_restore : State::lost;
+      return run.restored ? State::lost : State::to_restore;
     case Outlook::lost:
       return State::lost;
     case Outlook::unknown:

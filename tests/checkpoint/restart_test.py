@@ -380,6 +380,24 @@ def lost_log():
     shutil.rmtree("lost")
 
 
+def damaged_beside_shared():
+    """What lies beside a shared file is damaged: it stays, and is named, and all other outputs go back."""
+    shutil.rmtree("damaged", ignore_errors=True)
+    shutil.copytree("undisturbed", "damaged")
+    generation = json.loads(tailrace("run-state", "-C", "damaged", "cp", "--json")[1])["generation"]
+    with open("damaged/pages.bin.undo", "w") as undo:
+        undo.write("of another program")
+    with open("damaged/own.log", "a") as log:
+        log.write("behind\n")
+    pages = contents("damaged/pages.bin")
+    code, out, err = tailrace("run-state", "-C", "damaged", "cp")
+    check(code == 1 and "pages.bin.undo has to tell" in out, f"run-state of a shared file with a damaged one beside it: {code}: {out}{err}")
+    code, out, err = tailrace("run-state", "-C", "damaged", "cp", "--to", str(generation), "--restore")
+    check(code == 4 and "pages.bin.undo has to tell" in out and "everything else is at generation" in out and contents("damaged/pages.bin") == pages and
+          b"behind" not in contents("damaged/own.log"), f"--restore of a shared file with a damaged one beside it: {code}: {out}{err}")
+    shutil.rmtree("damaged")
+
+
 def silent():
     """A program that calls nothing behind its save goes on from it after a kill: the save counts without a call, once its steps are durable."""
     directory = os.path.abspath(fresh("silent"))
@@ -407,6 +425,7 @@ reference_data = reference()
 if FORMAT == "raw" and given.round is None:
     ended_well()
     lost_log()
+    damaged_beside_shared()
     silent()
 for number in [given.round] if given.round is not None else range(given.rounds or ROUNDS):
     one = Round(number)

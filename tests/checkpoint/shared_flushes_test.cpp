@@ -228,6 +228,68 @@ MPI_TEST(continued_files, saves_of_one_checkpoint_leave_what_copies_of_another_o
   }
 }
 
+/// The other checkpoint records the file once it is closed. Saves of the first one then leave that flush
+/// behind.
+MPI_TEST(continued_files, a_checkpoint_that_has_recorded_a_closed_file_keeps_the_way_back) {
+  for (const bool is_loaded : {false, true}) {
+    const std::string directory = fresh_directory("checkpoint-files-claim");
+    const std::string path = directory + "/pages", said = "does not record shared file " + path;
+    const auto begin = [&](tr_checkpoint* cp) {
+      tr_shared* pages = open_pages(path, "w+");
+      flush_pages(pages, 'a');
+      ok(save(cp, 1), "the first save");
+      CHECK_EQ(tr_shared_close(&pages), TR_OK);
+    };
+    if (is_loaded) {
+      Session session;
+      tr_checkpoint* cp = create(directory + "/cp", "async=off");
+      begin(cp);
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+      CHECK_EQ(session.finish(), TR_OK);
+    }
+    {
+      Session session;
+      tr_checkpoint *cp = create(directory + "/cp", "async=off"),
+                    *other = create(directory + "/other", "async=off");
+      if (is_loaded)
+        CHECK_EQ(load(cp), 1);
+      else
+        begin(cp);
+      int lock = -1;
+      if (rank() == 0) {
+        lock = ::open((path + ".undo.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        CHECK_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
+      }
+      MPI_Barrier(state().comm);
+      for (const bool is_held : {true, false}) {
+        CapturedStderr captured;
+        ok(save(other, 2), "a save of the other checkpoint");
+        CHECK_EQ(mentions(captured.text(), said), is_held && rank() == 0);
+        if (lock >= 0 && is_held) ::close(lock);
+        MPI_Barrier(state().comm);
+      }
+      tr_shared* pages = open_pages(path, "r+");
+      for (const char letter : {'b', 'c', 'd', 'e'}) {
+        flush_pages(pages, letter);
+        ok(save(cp, 3), "a later save");
+      }
+      CHECK_EQ(tr_shared_close(&pages), TR_OK);
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+      CHECK_EQ(tr_checkpoint_close(&other), TR_OK);
+      CHECK_EQ(session.finish(), TR_OK);
+    }
+    Session session;
+    tr_checkpoint* other = create(directory + "/other");
+    CapturedStderr captured;
+    CHECK_EQ(load(other), 2);
+    CHECK_EQ(captured.text(), std::string());
+    CHECK_EQ(tr_checkpoint_close(&other), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+    CHECK(holds(path, 'a'));
+    remove_directory(directory);
+  }
+}
+
 /// Storage fails in a close, and the program goes on. Its next save records the flush before the close, to
 /// which the file goes back, and not that of the save before.
 MPI_TEST(continued_files, a_save_behind_a_close_that_failed_records_the_flush_before_it) {

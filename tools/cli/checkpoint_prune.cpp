@@ -117,7 +117,12 @@ Result<std::vector<Removal>> undo_files_to_remove(storage::Target& target, const
   const auto flushes = restart::useless_flush_files(target, name, copies);
   TR_TRY(flushes.status());
   for (const restart::UselessFlushFiles& of : *flushes) {
-    if (!dry_run) TR_TRY(journal::raise_lowest_kept(target, of.path, of.open, of.needed));
+    const Status said = dry_run ? Status() : journal::raise_lowest_kept(target, of.path, of.open, of.needed);
+    if (said.code() == Code::state) {
+      std::puts(cat("undo files of ", of.path, " stay: ", said.text()).c_str());
+      continue;
+    }
+    TR_TRY(said);
     for (const std::string& path : of.files) removals.push_back({path, "of no copy any more"});
   }
   return removals;
@@ -131,15 +136,15 @@ Status print_absent(storage::Target& target, const std::string& name,
   TR_TRY(absent.status());
   for (const restart::AbsentCheckpoint& each : *absent)
     std::puts(cat("undo files of ", each.path, " stay for checkpoint ", each.name,
-                  ", which has no copy under its name: `tailrace checkpoint forget ", each.name, " ",
-                  each.path, "` if it was removed for good")
+                  ", and no copy under its name has recorded that file: `tailrace checkpoint forget ",
+                  each.name, " ", each.path, "` if it has none elsewhere")
                   .c_str());
   return {};
 }
 
 Status remove_all(storage::Target& target, const std::vector<Removal>& removals, bool dry_run) {
   for (const Removal& each : removals) {
-    if (!dry_run) TR_TRY(target.remove(each.path));
+    if (!dry_run) TR_TRY(storage::remove_if_there(target, each.path).status());
     std::puts(cat(dry_run ? "would remove " : "removed ", each.path, " (", each.why, ")").c_str());
   }
   if (dry_run || removals.empty()) return {};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -54,7 +55,8 @@ struct Run {
   std::string only;      // the path of the copy that the command line names; "" if it names the checkpoint
   bool is_held = false;  // this command has the checkpoint's lock
   bool restored = false;
-  std::vector<std::string> aside = {};  // new names of newer copies
+  std::vector<std::string> aside = {};           // new names of newer copies
+  std::map<std::string, std::string> left = {};  // shared files that could not be brought back, and why
 };
 
 int report_run(const Status& status) {
@@ -213,6 +215,12 @@ void look(storage::Target& target, const RunStateArguments& arguments, Run& run)
   const std::vector<OutputState> shared =
       restart::look_at_shared_files(target, directories_of(run), run.recorded.shared);
   run.outputs.insert(run.outputs.end(), shared.begin(), shared.end());
+  for (OutputState& each : run.outputs) {
+    const auto left = run.left.find(each.path);
+    if (left == run.left.end() || each.kind != OutputState::Kind::shared) continue;
+    each.outlook = Outlook::stays;
+    each.text = left->second;
+  }
 }
 
 int exit_of(const Run& run) {
@@ -225,8 +233,9 @@ int exit_of(const Run& run) {
     case Outlook::agrees:
       return State::at_generation;
     case Outlook::ahead:
-    case Outlook::stays:
       return State::to_restore;
+    case Outlook::stays:
+      return run.restored ? State::lost : State::to_restore;
     case Outlook::lost:
       return State::lost;
     case Outlook::unknown:
@@ -478,8 +487,12 @@ Status restore(storage::Target& target, const RunStateArguments& arguments, Run&
     // A program has taken it meanwhile, perhaps one of another job.
     if (restored.status().code() == Code::state)
       each.outlook = Outlook::agrees;
+    else if (restored.status().code() == Code::corrupt)
+      run.left[each.path] = restored.status().text();
     else
       TR_TRY(restored.status());
+    // The other outputs are brought back all the same.
+    if (run.left.contains(each.path)) each.outlook = Outlook::stays;
     // What led back has gone meanwhile. The look behind the restore says why.
     if (restored.is_ok() && !*restored) each.outlook = Outlook::stays;
   }

@@ -241,7 +241,8 @@ void RunningSave::clean_up_undo_files() {
     const Result<std::vector<journal::UndoName>> useless =
         useless_undo_files(context.target(), context.name, *paths, oldest);
     TR_TRY(useless.status());
-    for (const journal::UndoName& each : *useless) TR_TRY(context.target().remove(each.path));
+    for (const journal::UndoName& each : *useless)
+      TR_TRY(storage::remove_if_there(context.target(), each.path).status());
     return context.outputs.clean_up(context.name, *paths);
   });
 }

@@ -184,6 +184,7 @@ Result<journal::Position> Outputs::position_of(const OpenFile& each, journal::Ov
 /// Brings every file to rest, even if another one has failed before. A rank that left out a file would
 /// disagree with the other ranks on what the file still has to write.
 Result<Outputs::Standing> Outputs::stand(const std::string& checkpoint, journal::Overwritten overwritten) {
+  checkpoint_ = checkpoint;
   Status first;
   const auto count = [&first](const Status& status) {
     if (first.is_ok()) first = status;
@@ -213,9 +214,8 @@ Result<Outputs::Standing> Outputs::stand(const std::string& checkpoint, journal:
   if (now.keep_shared) count(guarded([&] { return now.keep_shared(checkpoint); }));
   const Result<std::vector<CoveredFile>> covered = stand_covered(checkpoint);
   count(covered.status());
-  if (covered.is_ok()) {
+  if (covered.is_ok())
     for (const CoveredFile& each : *covered) written->add(each);
-  }
   for (const streams::Stream* stream : now.streams) {
     if (stream->in_step() && stream->accumulates())
       count({Code::state,
@@ -383,8 +383,10 @@ ByteVector Outputs::positions(const std::vector<ByteVector>& told,
     within.push_back(std::move(first.intervals));
     recorded.covered.insert(recorded.covered.end(), first.covered.begin(), first.covered.end());
   }
-  know_shared(told_first);
-  for (const auto& [path, flush] : shared_) recorded.shared.push_back(flush);
+  const std::set<std::string> open_shared = know_shared(told_first);
+  for (const auto& [name, flush] : shared_) {
+    if (open_shared.contains(name) || may_record_closed(flush)) recorded.shared.push_back(flush);
+  }
   note_failures(streams, within, recorded.streams);
   const std::vector<journal::Position> left = files_.left();
   recorded.files.insert(recorded.files.end(), left.begin(), left.end());
@@ -392,8 +394,8 @@ ByteVector Outputs::positions(const std::vector<ByteVector>& told,
 }
 
 /// On rank 0. Notes the flushes of all shared files: of those that are open, and of the others that can be
-/// brought back.
-void Outputs::know_shared(const std::vector<ByteVector>& told_first) {
+/// brought back. Returns the names of those that are open.
+std::set<std::string> Outputs::know_shared(const std::vector<ByteVector>& told_first) {
   std::vector<SharedFlush> open;
   for (const ByteVector& each : told_first) {
     const ForFirst first = ForFirst::unpack(each);
@@ -417,7 +419,22 @@ void Outputs::know_shared(const std::vector<ByteVector>& told_first) {
     if (is_lost && !now.contains(known.first)) warn_of_lost(known.second);
     return is_lost;
   });
-  for (const auto& [name, flush] : now) shared_[name] = flush;
+  std::set<std::string> names;
+  for (const auto& [name, flush] : now) {
+    shared_[name] = flush;
+    names.insert(name);
+  }
+  return names;
+}
+
+/// On rank 0. Has undo files stay for the checkpoint that is being saved, before its copy counts: the flush
+/// was recorded for another checkpoint, whose saves may leave it behind.
+bool Outputs::may_record_closed(const SharedFlush& flush) const {
+  const Status claimed = guarded([&] { return claim_closed(service_.target(), flush, checkpoint_); });
+  if (claimed.is_ok()) return true;
+  log(LogLevel::warn, cat("checkpoint ", checkpoint_, " does not record shared file ", flush.path,
+                          ", and a load of this save leaves it as it is: ", claimed.text()));
+  return false;
 }
 
 /// On rank 0. Something that keeps nothing has written a closed file, or begun it anew: saves record it no
@@ -443,7 +460,9 @@ Status Outputs::clean_up(const std::string& checkpoint, const std::vector<std::s
   const Result<std::vector<UselessFlushFiles>> useless = useless_flush_files(target, checkpoint, copies);
   TR_TRY(useless.status());
   for (const UselessFlushFiles& of : *useless) {
-    TR_TRY(journal::raise_lowest_kept(target, of.path, of.open, of.needed));
+    const Status said = journal::raise_lowest_kept(target, of.path, of.open, of.needed);
+    if (said.code() == Code::state) continue;  // a restore needs them: they go with the next commit
+    TR_TRY(said);
     for (const std::string& each : of.files) TR_TRY(storage::remove_if_there(target, each).status());
   }
   return {};

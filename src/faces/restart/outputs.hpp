@@ -133,7 +133,8 @@ class Outputs final : public checkpoint::Outputs {
   Status prepare_shared(std::vector<SharedFlush> recorded);
   [[nodiscard]] std::string name_of_shared(const SharedFlush& flush) const;
   [[nodiscard]] Result<bool> bring_shared_back(const SharedFlush& to) const;
-  void know_shared(const std::vector<ByteVector>& told_first);
+  std::set<std::string> know_shared(const std::vector<ByteVector>& told_first);
+  [[nodiscard]] bool may_record_closed(const SharedFlush& flush) const;
   void warn_of_lost(const SharedFlush& flush);
   [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
   [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
@@ -150,6 +151,7 @@ class Outputs final : public checkpoint::Outputs {
   /// Files that saves of each checkpoint cover, by its name, in the order in which the program named them.
   /// Rank 0 alone looks at them.
   std::map<std::string, std::vector<std::string>> covered_;
+  std::string checkpoint_;    // of the save that begins now
   std::string restart_file_;  // of the save that begins now; "" if the program named none
   RecordedFiles files_;
   /// Shared files by their names behind links: on the I/O rank of each, those that the program has closed; on

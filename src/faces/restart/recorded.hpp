@@ -60,8 +60,8 @@ Result<std::vector<UselessFlushFiles>> useless_flush_files(storage::Target& targ
                                                            const std::string& checkpoint,
                                                            const std::vector<std::string>& copies);
 
-/// A checkpoint that FILE.undo.kept of a shared file names, and that has no copy under its name. While it is
-/// named, no undo files of the file go: its copies may lie in given places.
+/// A checkpoint that FILE.undo.kept of a shared file names, and of which no copy under its name has recorded
+/// the file. While it is named, no undo files of the file go: its copies may lie in given places.
 struct AbsentCheckpoint {
   std::string name;
   std::string path;  // of the shared file
@@ -71,10 +71,15 @@ struct AbsentCheckpoint {
 Result<std::vector<AbsentCheckpoint>> absent_checkpoints(storage::Target& target,
                                                          const std::string& checkpoint,
                                                          const std::vector<std::string>& copies);
+/// Local; waits for storage. A copy of the checkpoint is about to record this flush of a file that the
+/// program has closed, or has not opened: from now on undo files that lead there stay for the checkpoint.
+/// Durable on return. Returns Code::state if another program has the file open, or has begun it anew.
+Status claim_closed(storage::Target& target, const SharedFlush& flush, const std::string& checkpoint);
+
 /// Local; waits for storage. The checkpoint was removed for good: no undo files of the shared file stay for
 /// it any more. If they stayed for no other one, they go. Durable on return. Returns Code::state, and changes
-/// nothing, while a program has the file open, or if a copy has the checkpoint's name, and Code::argument if
-/// no undo files stay for it.
+/// nothing, while a program has the file or the checkpoint open, or if a copy with the checkpoint's name has
+/// recorded the file or is not whole, and Code::argument if no undo files stay for it.
 Status forget_checkpoint(storage::Target& target, const std::string& path, const std::string& checkpoint);
 
 /// The positions of a program's outputs, as a copy has recorded them (docs/formats/checkpoint.md).

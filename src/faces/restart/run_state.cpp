@@ -169,7 +169,9 @@ OutputState look_at_recorded(Target& target, const SharedFlush& from) {
   if (is_held(target, state)) return state;
   const Result<FlushStanding> standing = guarded([&] { return standing_of(target, from); });
   if (!standing.is_ok()) {
-    state.outlook = Outlook::unknown;
+    // What is damaged beside one file does not keep the others from going back. A load leaves it as it is,
+    // too.
+    state.outlook = standing.status().code() == Code::corrupt ? Outlook::stays : Outlook::unknown;
     state.text = standing.status().text();
     return state;
   }

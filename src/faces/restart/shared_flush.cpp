@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <map>
 #include <utility>
@@ -49,6 +50,12 @@ void judge_left_open(const SharedFlush& from, const journal::Flushed& last, Flus
                       (is_same_open ? last.generation == from.generation
                                     : from.open == 0 && last.sample == from.sample && from.sample != 0);
   const std::int64_t later = is_same_open ? last.generation - from.generation : 0;
+  if (later < 0) {
+    standing.text =
+        "left open on its way back to an earlier flush than that of the checkpoint: nothing leads to that "
+        "one";
+    return;
+  }
   standing.text =
       standing.is_there ? "left open: to be brought back to its last flush, that of the checkpoint"
       : later > 0       ? cat("left open, ", counted(later, "flush", "flushes"),
@@ -146,29 +153,44 @@ Result<FlushStanding> standing_now(storage::Target& target, const SharedFlush& f
 }  // namespace
 
 Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& from) {
-  return journal::despite_removals([&] { return standing_now(target, from); });
+  return journal::despite_removals([&] { return standing_now(target, from); },
+                                   [&]() -> Result<FlushStanding> {
+                                     FlushStanding standing;
+                                     standing.text =
+                                         "has undo files that are gone once they are read: nothing leads "
+                                         "back to its flush before the checkpoint";
+                                     return standing;
+                                   });
 }
 
 namespace {
 
+/// What copies of one checkpoint tell of a shared file.
+struct Needing {
+  bool are_whole = true;  // all could be read: one may be unfinished
+  bool record_it = false;
+};
+
 /// Lowers `needed` to the oldest flush of the file, of those that compare with `open`, that the copies have
 /// recorded. The number alone tells the file: its path may have other spellings. Fails if storage does not
-/// give a copy. Returns whether all copies could be read: one may be unfinished.
-Result<bool> note_needed(storage::Target& target, const std::vector<std::string>& copies, std::uint64_t open,
-                         std::int64_t& needed) {
-  bool are_whole = true;
+/// give a copy.
+Result<Needing> note_needed(storage::Target& target, const std::vector<std::string>& copies,
+                            std::uint64_t open, std::int64_t& needed) {
+  Needing found;
   for (const std::string& each : copies) {
     const Result<checkpoint::Copy> copy = checkpoint::read_directory(target, each);
     if (!copy.is_ok() && !checkpoint::is_damage(copy.status())) return copy.status();
-    are_whole = are_whole && copy.is_ok();
+    found.are_whole = found.are_whole && copy.is_ok();
     if (!copy.is_ok()) continue;
     const Result<Recorded> recorded = Recorded::unpack(copy->directory.outputs);
     if (!recorded.is_ok()) return recorded.status();
     for (const SharedFlush& flush : recorded->shared) {
-      if (flush.open == open) needed = std::min(needed, flush.generation);
+      if (flush.open != open) continue;
+      needed = std::min(needed, flush.generation);
+      found.record_it = true;
     }
   }
-  return are_whole;
+  return found;
 }
 
 /// Returns one path of each shared file that the copies have recorded, perhaps by several spellings.
@@ -200,10 +222,11 @@ Result<std::optional<std::int64_t>> lowest_needed(storage::Target& target, const
     const Result<std::vector<std::string>> others =
         checkpoint::find_copies(target, journal::claimant(path, claim));
     TR_TRY(others.status());
-    const Result<bool> are_whole = note_needed(target, *others, kept.open, needed);
-    TR_TRY(are_whole.status());
-    // Its copies may lie in places that nobody finds by its name, or its save may be under way.
-    if (others->empty() || !*are_whole) return unknown;
+    const Result<Needing> of = note_needed(target, *others, kept.open, needed);
+    TR_TRY(of.status());
+    // Copies may lie in places that nobody finds by its name, or its first save with the file may be under
+    // way.
+    if (!of->record_it || !of->are_whole) return unknown;
   }
   // No copy of this content any more, or not yet: the file may have been begun anew.
   if (needed == std::numeric_limits<std::int64_t>::max()) return unknown;
@@ -230,11 +253,12 @@ Result<std::vector<UselessFlushFiles>> useless_flush_files(storage::Target& targ
     // Meanwhile a program may have begun the file anew: then other undo files have these names.
     const Result<std::optional<journal::KeptFlushes>> now = journal::read_kept(target, path);
     TR_TRY(now.status());
-    if (!*now || (*now)->open != (*kept)->open) continue;
+    // Or another checkpoint may have recorded it.
+    if (!*now || (*now)->open != (*kept)->open || (*now)->claims != (*kept)->claims) continue;
     // Whoever brings the file back to an earlier flush needs undo files that no copy needs.
     const Result<std::optional<journal::Flushed>> last = journal::read_flushed(target, path);
     TR_TRY(last.status());
-    if (*last && (*last)->through > (*last)->generation && (*last)->generation < **needed) continue;
+    if (*last && journal::is_restore(**last) && (*last)->generation < **needed) continue;
     UselessFlushFiles of{path, (*kept)->open, **needed};
     for (const journal::UndoName& each : *all) {
       if (each.generation < of.needed) of.files.push_back(each.path);
@@ -257,13 +281,38 @@ Result<std::vector<AbsentCheckpoint>> absent_checkpoints(storage::Target& target
       const std::string name = journal::claimant(path, claim);
       const Result<std::vector<std::string>> others = checkpoint::find_copies(target, name);
       TR_TRY(others.status());
-      if (others->empty()) absent.push_back({name, path});
+      std::int64_t needed = 0;
+      const Result<Needing> of = note_needed(target, *others, (*kept)->open, needed);
+      TR_TRY(of.status());
+      if (of->are_whole && !of->record_it) absent.push_back({name, path});
     }
   }
   return absent;
 }
 
+Status claim_closed(storage::Target& target, const SharedFlush& flush, const std::string& checkpoint) {
+  const std::string claim = journal::claim_of(target, flush.path, checkpoint);
+  const auto has_claim = [&](const std::optional<journal::KeptFlushes>& kept) {
+    return kept && std::ranges::find(kept->claims, claim) != kept->claims.end();
+  };
+  const Result<std::optional<journal::KeptFlushes>> before = journal::read_kept(target, flush.path);
+  TR_TRY(before.status());
+  if (has_claim(*before)) return {};
+  const Result<std::shared_ptr<void>> lock = journal::lock_flushed(target, flush.path);
+  TR_TRY(lock.status());
+  Result<std::optional<journal::KeptFlushes>> kept = journal::read_kept(target, flush.path);
+  TR_TRY(kept.status());
+  if (has_claim(*kept)) return {};
+  if (!*kept || (*kept)->open != flush.open)
+    return {Code::state, cat(flush.path, " was begun anew, or written without safety=")};
+  (*kept)->claims.push_back(claim);
+  return journal::write_kept(target, flush.path, **kept);
+}
+
 Status forget_checkpoint(storage::Target& target, const std::string& path, const std::string& checkpoint) {
+  // A program that holds the checkpoint may save at any time. Without its directory there is none.
+  const Result<std::shared_ptr<void>> held = target.lock(checkpoint::lock_path(checkpoint));
+  if (held.status().error_number() != ENOENT) TR_TRY(held.status());
   const Result<std::shared_ptr<void>> lock = journal::lock_flushed(target, path);
   TR_TRY(lock.status());
   Result<std::optional<journal::KeptFlushes>> kept = journal::read_kept(target, path);
@@ -277,7 +326,10 @@ Status forget_checkpoint(storage::Target& target, const std::string& path, const
   }
   const Result<std::vector<std::string>> copies = checkpoint::find_copies(target, checkpoint);
   TR_TRY(copies.status());
-  if (!copies->empty())
+  std::int64_t needed = 0;
+  const Result<Needing> of = note_needed(target, *copies, (*kept)->open, needed);
+  TR_TRY(of.status());
+  if (of->record_it || !of->are_whole)
     return {Code::state,
             cat("checkpoint ", checkpoint, " has ", counted(std::ssize(*copies), "copy", "copies"),
                 " under its name (", copies->front(), "), which may need undo files of ", path,

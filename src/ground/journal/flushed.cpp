@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "ground/base/checksum.hpp"
+#include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/journal/kept_flushes.hpp"
 #include "ground/storage/paths.hpp"
@@ -17,7 +18,9 @@ namespace {
 constexpr std::string_view flushed_magic = "TRFLUSH2";
 /// With a further number: Flushed::through. Files without it stay readable for earlier versions.
 constexpr std::string_view restoring_magic = "TRFLUSH3";
-constexpr Bytes flushed_bytes = 56;  // of the longest
+/// A restore that is announced: with what FILE.undo was before, too.
+constexpr std::string_view announced_magic = "TRFLUSH4";
+constexpr Bytes flushed_bytes = 88;  // of the longest
 /// Early versions wrote files with this one, without the sample and the number of the open. They are read,
 /// since a program of that version may have been killed and left one.
 constexpr std::string_view early_magic = "TRFLUSH1";
@@ -37,10 +40,13 @@ Status look_anew(storage::Target& target, const std::string& path) {
 
 ByteVector encode(const Flushed& flushed) {
   Packer out;
-  const bool restores = flushed.through > flushed.generation;
-  for (const char letter : restores ? restoring_magic : flushed_magic) out.put(letter);
+  const bool restores = is_restore(flushed);
+  const BeforeRestore* const before = restores && flushed.announced ? &*flushed.announced : nullptr;
+  for (const char letter : before ? announced_magic : restores ? restoring_magic : flushed_magic)
+    out.put(letter);
   out.put(flushed.generation).put(flushed.size).put(flushed.sample).put(flushed.open);
   if (restores) out.put(flushed.through);
+  if (before) out.put(before->generation).put(before->size).put(before->sample).put(before->through);
   out.put(checksum(out.bytes()));
   return out.take();
 }
@@ -49,7 +55,8 @@ std::optional<Flushed> decode(std::span<const std::byte> bytes) {
   Unpacker in(bytes);
   std::string magic(flushed_magic.size(), 0);
   for (char& letter : magic) letter = in.get<char>();
-  if (magic != restoring_magic && magic != flushed_magic && magic != early_magic) return {};
+  const bool is_announced = magic == announced_magic;
+  if (!is_announced && magic != restoring_magic && magic != flushed_magic && magic != early_magic) return {};
   Flushed flushed;
   flushed.generation = in.get<std::int64_t>();
   flushed.size = in.get<Bytes>();
@@ -57,7 +64,14 @@ std::optional<Flushed> decode(std::span<const std::byte> bytes) {
     flushed.sample = in.get<std::uint64_t>();
     flushed.open = in.get<std::uint64_t>();
   }
-  if (magic == restoring_magic) flushed.through = in.get<std::int64_t>();
+  if (is_announced || magic == restoring_magic) flushed.through = in.get<std::int64_t>();
+  if (is_announced) {
+    BeforeRestore& before = flushed.announced.emplace();
+    before.generation = in.get<std::int64_t>();
+    before.size = in.get<Bytes>();
+    before.sample = in.get<std::uint64_t>();
+    before.through = in.get<std::int64_t>();
+  }
   const auto sum = in.get<std::uint64_t>();
   const bool good = in.ok() && in.rest().empty() && flushed.generation >= 0 && flushed.size >= 0;
   if (!good || sum != checksum(bytes.first(bytes.size() - sizeof sum))) return {};
@@ -103,11 +117,11 @@ Status keep_earlier(storage::Target& target, const std::string& path, const Flus
   TR_TRY(all.status());
   const std::int64_t highest = all->empty() ? 0 : all->front().generation;
   const std::int64_t last = std::max({flushed.generation, flushed.through, highest});
-  if (flushed.through > flushed.generation)
+  if (is_restore(flushed))
     note_brought_back(kept, flushed.generation, last);
   else
     kept.last = std::max(kept.last, last);
-  kept.opens = flushed.through > flushed.generation ? 0 : kept.opens + 1;
+  kept.opens = is_restore(flushed) ? 0 : kept.opens + 1;
   TR_TRY(note_closed(target, path, flushed.generation, 0, kept));
   TR_TRY(write_kept(target, path, kept));
   TR_TRY(storage::remove_durably(target, flushed_path(path)));
@@ -173,6 +187,20 @@ Status commit_flushed(storage::Target& target, const std::string& path) {
   return storage::rename_durably(target, prepared_path(path), flushed_path(path));
 }
 
+Status begin_restore(storage::Target& target, const std::string& path, Flushed announced) {
+  announced.announced.reset();
+  TR_TRY(prepare_flushed(target, path, announced));
+  return commit_flushed(target, path);
+}
+
+Status take_back_restore(storage::Target& target, const std::string& path, const Flushed& announced) {
+  const BeforeRestore& before = *announced.announced;
+  if (before.generation < 0) return storage::remove_durably(target, flushed_path(path));
+  TR_TRY(prepare_flushed(target, path,
+                         {before.generation, before.size, before.sample, announced.open, before.through}));
+  return commit_flushed(target, path);
+}
+
 Result<bool> bring_back_flushed(storage::Target& target, const std::string& path) {
   const Result<std::optional<Flushed>> flushed = read_flushed(target, path);
   TR_TRY(flushed.status());
@@ -181,8 +209,20 @@ Result<bool> bring_back_flushed(storage::Target& target, const std::string& path
   TR_TRY(exists.status());
   Result<std::optional<KeptFlushes>> kept = read_kept(target, path);
   TR_TRY(kept.status());
-  if (*exists && *kept && (*kept)->open == (*flushed)->open && (*flushed)->through > (*flushed)->generation)
-    TR_TRY(check_leads_to(target, path, (*flushed)->generation, **kept));
+  if (*exists && is_restore(**flushed)) {
+    const bool is_known = *kept && (*kept)->open == (*flushed)->open;
+    const Status leads = is_known ? check_can_restore(target, path, **flushed, **kept) : Status();
+    if ((*flushed)->announced && (!is_known || leads.code() == Code::corrupt)) {
+      log(LogLevel::warn, cat(path,
+                              " does not go back to an earlier flush: undo files that this needs have gone "
+                              "before it has begun"));
+      TR_TRY(take_back_restore(target, path, **flushed));
+      TR_TRY(bring_back_flushed(target, path).status());
+      return true;
+    }
+    TR_TRY(leads);
+    if ((*flushed)->announced) TR_TRY(begin_restore(target, path, **flushed));
+  }
   // If somebody has removed the file, without knowing of the files beside it, there is nothing to put back.
   if (*exists) TR_TRY(put_back(target, path, **flushed, *kept));
   if (!*kept || !*exists || (*kept)->open != (*flushed)->open) {

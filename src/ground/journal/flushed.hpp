@@ -13,6 +13,15 @@ namespace tailrace::journal {
 
 // The files beside a shared file with which it survives a crash; docs/formats/undo-files.md#of-shared-files
 
+/// What FILE.undo said before a restore to an earlier flush was announced.
+struct BeforeRestore {
+  std::int64_t generation = -1;  // -1: there was none, the file was closed
+  Bytes size = 0;
+  std::uint64_t sample = 0;
+  std::int64_t through = 0;  // above `generation`: another restore was under way
+  friend bool operator==(const BeforeRestore&, const BeforeRestore&) = default;
+};
+
 /// The content of FILE.undo. At its last flush the shared file FILE had `size` bytes. The undo files of
 /// `generation` hold the bytes that were overwritten since that flush.
 struct Flushed {
@@ -26,6 +35,10 @@ struct Flushed {
   /// A restore to an earlier flush is under way: the undo files of `generation` and of all later ones, up to
   /// this one, have to be put back. 0: those of `generation` alone.
   std::int64_t through = 0;
+  /// With `through`: the restore has put nothing back yet. It begins once whoever restores has seen that all
+  /// undo files of its way are there; if they are not, FILE.undo becomes again what it was. Nothing: it has
+  /// begun, and has to be completed.
+  std::optional<BeforeRestore> announced = {};
   friend bool operator==(const Flushed&, const Flushed&) = default;
 };
 
@@ -55,8 +68,16 @@ Status prepare_flushed(storage::Target& target, const std::string& path, const F
 /// content may be in effect.
 Status commit_flushed(storage::Target& target, const std::string& path);
 
+/// True if a restore to an earlier flush is announced or has begun.
+inline bool is_restore(const Flushed& flushed) { return flushed.through > flushed.generation; }
+/// Says durably that an announced restore has begun: all undo files of its way are there, and stay.
+Status begin_restore(storage::Target& target, const std::string& path, Flushed announced);
+/// Makes FILE.undo what it was before a restore was announced that has changed nothing.
+Status take_back_restore(storage::Target& target, const std::string& path, const Flushed& announced);
+
 /// Brings the file back to its last flushed content, if a program has ended without closing it, or completes
-/// a restore to an earlier flush. Keeps the undo files of earlier flushes if there is FILE.undo.kept. The
+/// a restore to an earlier flush. A restore that was announced, and whose undo files have gone before it has
+/// changed anything, is taken back. Keeps the undo files of earlier flushes if there is FILE.undo.kept. The
 /// caller has the lock. Returns true if there was anything to do. If it fails or is killed, it can be
 /// repeated.
 Result<bool> bring_back_flushed(storage::Target& target, const std::string& path);

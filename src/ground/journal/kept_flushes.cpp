@@ -131,7 +131,7 @@ Result<storage::Identity> identity_now(storage::Target& target, const std::strin
 Status check_not_restored_below(storage::Target& target, const std::string& path, std::int64_t generation) {
   const Result<std::optional<Flushed>> last = read_flushed(target, path);
   TR_TRY(last.status());
-  if (!*last || (*last)->through <= (*last)->generation || (*last)->generation >= generation) return {};
+  if (!*last || !is_restore(**last) || (*last)->generation >= generation) return {};
   return {Code::state, cat(path,
                            " is being brought back to an earlier flush, and needs undo files that no copy "
                            "of a checkpoint needs any more: they stay until the next commit or prune")};
@@ -185,6 +185,14 @@ Result<std::optional<Position>> undo_leading_to(storage::Target& target, const R
   from.undo = undo_files_of(from, to.generation, *all);
   if (*kept) leave_out_gone(**kept, from.undo);
   if (is_last) {
+    if (*kept && is_restore(**last)) {
+      const Status can = check_can_restore(target, to.path, **last, **kept);
+      if (can.code() == Code::corrupt) {
+        why = "was about to go back to this flush, and undo files that this needs are gone";
+        return nothing;
+      }
+      TR_TRY(can);
+    }
     const std::int64_t through = std::max((*last)->generation, (*last)->through);
     std::erase_if(from.undo, [&](const UndoName& each) { return each.generation > through; });
     return std::optional(std::move(from));
@@ -402,8 +410,9 @@ Result<std::optional<Restore>> plan_restore(storage::Target& target, const Recor
   return std::optional(std::move(restore));
 }
 
-/// From this rename on the file goes back to that flush, whoever opens it next.
-Status announce(storage::Target& target, const RecordedFlush& to, const std::optional<Flushed>& last) {
+/// From this rename on undo files of the way stay. Returns what FILE.undo is then.
+Result<Flushed> announce(storage::Target& target, const RecordedFlush& to,
+                         const std::optional<Flushed>& last) {
   const Result<std::int64_t> highest = highest_undo(target, to.path);
   TR_TRY(highest.status());
   const Result<std::optional<KeptFlushes>> kept = read_kept(target, to.path);
@@ -411,24 +420,23 @@ Status announce(storage::Target& target, const RecordedFlush& to, const std::opt
   Flushed back{to.generation, to.size, to.sample, to.open};
   back.through = std::max({*highest, to.generation, *kept ? (*kept)->last : 0});
   if (last) back.through = std::max({back.through, last->generation, last->through});
+  back.announced.emplace();
+  if (last && last->announced)
+    back.announced = last->announced;  // that restore has changed nothing
+  else if (last)
+    back.announced = BeforeRestore{last->generation, last->size, last->sample, last->through};
   TR_TRY(prepare_flushed(target, to.path, back));
-  return commit_flushed(target, to.path);
-}
-
-/// Ends an announced restore that has changed nothing.
-Status take_back_announcement(storage::Target& target, const std::string& path,
-                              const std::optional<Flushed>& last) {
-  if (!last) return storage::remove_durably(target, flushed_path(path));
-  TR_TRY(prepare_flushed(target, path, *last));
-  return commit_flushed(target, path);
+  TR_TRY(commit_flushed(target, to.path));
+  return back;
 }
 
 /// Returns false if undo files of the way are gone, or somebody has said that they may go.
-Result<bool> is_still_there(storage::Target& target, const RecordedFlush& to, const Position& way) {
+Result<bool> is_still_there(storage::Target& target, const RecordedFlush& to, const Flushed& announced,
+                            const Position& way) {
   const Result<std::optional<KeptFlushes>> kept = read_kept(target, to.path);
   TR_TRY(kept.status());
   if (*kept) {
-    const Status leads = check_leads_to(target, to.path, to.generation, **kept);
+    const Status leads = check_can_restore(target, to.path, announced, **kept);
     if (leads.code() == Code::corrupt) return false;
     TR_TRY(leads);
   }
@@ -442,16 +450,20 @@ Result<bool> is_still_there(storage::Target& target, const RecordedFlush& to, co
 }  // namespace
 
 Result<std::optional<Position>> way_back(storage::Target& target, const RecordedFlush& to, std::string* why) {
-  return despite_removals([&] { return way_back_now(target, to, why); });
+  return despite_removals([&] { return way_back_now(target, to, why); },
+                          [&] {
+                            if (why != nullptr) *why = "has undo files that are gone once they are read";
+                            return Result<std::optional<Position>>(std::nullopt);
+                          });
 }
 
-Status check_leads_to(storage::Target& target, const std::string& path, std::int64_t generation,
-                      const KeptFlushes& kept) {
-  const Result<std::int64_t> lowest = lowest_kept(target, path, kept);
+Status check_can_restore(storage::Target& target, const std::string& path, const Flushed& restore,
+                         const KeptFlushes& kept) {
+  const Result<std::int64_t> lowest = restore.announced ? lowest_kept(target, path, kept) : 0;
   TR_TRY(lowest.status());
   const Result<std::vector<UndoName>> all = find_undo_files(target, flushed_path(path));
   TR_TRY(all.status());
-  if (generation >= *lowest && generation > highest_missing(kept, *all)) return {};
+  if (restore.generation >= *lowest && restore.generation > highest_missing(kept, *all)) return {};
   return {
       Code::corrupt,
       cat("a restore of ", path, " to an earlier flush has begun, and undo files ", flushed_path(path),
@@ -460,18 +472,23 @@ Status check_leads_to(storage::Target& target, const std::string& path, std::int
 }
 
 Result<bool> bring_back_to(storage::Target& target, const RecordedFlush& to) {
-  const Result<std::optional<Restore>> restore = despite_removals([&] { return plan_restore(target, to); });
+  const Result<std::optional<Restore>> restore = despite_removals(
+      [&] { return plan_restore(target, to); }, [] { return Result<std::optional<Restore>>(std::nullopt); });
   TR_TRY(restore.status());
   if (!*restore) return false;
   if ((*restore)->is_there) return true;
-  if (!(*restore)->is_announced) {
-    TR_TRY(announce(target, to, (*restore)->last));
+  const Result<Flushed> back =
+      (*restore)->is_announced ? *(*restore)->last : announce(target, to, (*restore)->last);
+  TR_TRY(back.status());
+  if (back->announced) {
     // Undo files may have gone since they were read. From here on nobody removes those that this needs.
-    const Result<bool> is_whole = is_still_there(target, to, (*restore)->way);
+    const Result<bool> is_whole = is_still_there(target, to, *back, (*restore)->way);
     if (!is_whole.is_ok() || !*is_whole) {
-      TR_TRY(take_back_announcement(target, to.path, (*restore)->last));
+      TR_TRY(take_back_restore(target, to.path, *back));
       return is_whole;
     }
+    // Who says from now on that they may go, and is stopped before he looks, must not stop this restore.
+    TR_TRY(begin_restore(target, to.path, *back));
   }
   return bring_back_flushed(target, to.path);
 }

@@ -84,9 +84,11 @@ Status note_closed(storage::Target& target, const std::string& path, std::int64_
                    KeptFlushes& kept);
 /// Returns the highest generation of which undo files are missing that were there, or -1.
 std::int64_t highest_missing(const KeptFlushes& kept, const std::vector<UndoName>& undo);
-/// Returns Code::corrupt if undo files that lead to the flush `generation` are gone, or may be.
-Status check_leads_to(storage::Target& target, const std::string& path, std::int64_t generation,
-                      const KeptFlushes& kept);
+/// Returns Code::corrupt if a restore that is announced or has begun cannot be completed, as undo files of
+/// its way are gone, or may be. What somebody says of them once it has begun does not count: whoever says it
+/// then sees the restore, and removes nothing.
+Status check_can_restore(storage::Target& target, const std::string& path, const Flushed& restore,
+                         const KeptFlushes& kept);
 /// Returns the highest generation of any undo file of the shared file, or 0.
 Result<std::int64_t> highest_undo(storage::Target& target, const std::string& path);
 /// Notes that the file has the content of generation `to` again, and that undo files of `last` were used.
@@ -103,14 +105,15 @@ struct RecordedFlush {
   friend bool operator==(const RecordedFlush&, const RecordedFlush&) = default;
 };
 /// Returns what `look` returns. Calls it again if a file that it has found is gone by the time it reads it: a
-/// commit or `tailrace checkpoint prune` removes undo files without any lock, and has said so before.
-template <typename Look>
-auto despite_removals(const Look& look) {
-  constexpr int most_looks = 3;
-  for (int looks = 1;; ++looks) {
+/// commit or `tailrace checkpoint prune` removes undo files without any lock, and has said so before. A
+/// client of NFS may go on to know files that are gone: after three looks returns what `otherwise` returns.
+template <typename Look, typename Otherwise>
+auto despite_removals(const Look& look, const Otherwise& otherwise) -> decltype(look()) {
+  for (int looks = 0; looks < 3; ++looks) {
     auto found = look();
-    if (found.status().error_number() != ENOENT || looks == most_looks) return found;
+    if (found.status().error_number() != ENOENT) return found;
   }
+  return otherwise();
 }
 /// Changes nothing. Returns the position of the file at that flush, with the undo files that lead there. It
 /// returns nothing if none lead there: the file was begun anew, its undo files were given up or are gone, or

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "faces/checkpoint/ranks.hpp"
+#include "faces/checkpoint/slots.hpp"
 #include "faces/restart/run_state.hpp"
 #include "support/between.hpp"
 #include "support/small_files.hpp"
@@ -84,6 +85,69 @@ TEST(shared_flush, two_checkpoints_of_one_file_need_the_flushes_of_both) {
   EXPECT_EQ(needed(*target), 3);
 }
 
+/// Its first save with the file may be under way, or its copies with the file lie elsewhere.
+TEST(shared_flush, nothing_goes_while_no_copy_of_another_checkpoint_has_recorded_the_file) {
+  const auto target = with_three_flushes({"a", "b"});
+  save(*target, "a.0", {flush(4)});
+  save(*target, "b.0", {flush(2, "f", 6)});
+  save(*target, "b.1", {});
+  EXPECT_EQ(needed(*target), 0);
+  ASSERT_EQ(absent_checkpoints(*target, "a", {"a.0"})->size(), 1U);
+  save(*target, "b.1", {flush(3)});
+  EXPECT_EQ(needed(*target), 3);
+  EXPECT_TRUE(absent_checkpoints(*target, "a", {"a.0"})->empty());
+  EXPECT_EQ(forget_checkpoint(*target, "f", "b").code(), Code::state);
+  save(*target, "b.1", {});
+  const Status forgotten = forget_checkpoint(*target, "f", "b");
+  EXPECT_TRUE(forgotten.is_ok()) << forgotten.text();
+  EXPECT_EQ(needed(*target), 4);
+}
+
+/// Another checkpoint has recorded it while it was open, and its saves go on.
+TEST(shared_flush, a_checkpoint_that_records_a_closed_file_keeps_its_undo_files) {
+  const auto target = with_three_flushes({"a"});
+  save(*target, "a.0", {flush(4)});
+  const SharedFlush closed = flush(2);
+  {
+    const auto held = journal::lock_flushed(*target, "f");
+    EXPECT_EQ(claim_closed(*target, closed, "b").code(), Code::state);
+  }
+  EXPECT_EQ(claim_closed(*target, flush(2, "f", 8), "b").code(), Code::state);
+  EXPECT_EQ(needed(*target), 4);
+  const Status claimed = claim_closed(*target, closed, "b");
+  ASSERT_TRUE(claimed.is_ok()) << claimed.text();
+  EXPECT_EQ(needed(*target), 0) << "before the copy is sealed";
+  save(*target, "b.0", {closed});
+  EXPECT_EQ(needed(*target), 2);
+  // No lock for one that has claimed it before.
+  const auto held = journal::lock_flushed(*target, "f");
+  EXPECT_TRUE(claim_closed(*target, closed, "b").is_ok());
+  EXPECT_EQ((*journal::read_kept(*target, "f"))->claims, (std::vector<std::string>{"a", "b"}));
+}
+
+/// Nobody brings it there, and the other outputs must not wait for it.
+TEST(shared_flush, a_file_whose_restore_cannot_be_completed_stays_as_it_is) {
+  for (const bool is_announced : {false, true}) {
+    const auto target = with_three_flushes({"a"});
+    const auto all = *journal::find_undo_files(*target, journal::flushed_path("f"));
+    journal::Flushed back{2, 100, 0, 7, 5};
+    if (is_announced) back.announced.emplace();
+    ASSERT_TRUE(journal::prepare_flushed(*target, "f", back).is_ok() &&
+                journal::commit_flushed(*target, "f").is_ok());
+    EXPECT_EQ(look_at_shared_files(*target, {"."}, {flush(2)}).at(0).outlook, Outlook::ahead);
+    ASSERT_TRUE(target->remove(all.front().path).is_ok());
+    const OutputState state = look_at_shared_files(*target, {"."}, {flush(2)}).at(0);
+    EXPECT_FALSE(state.leads_back);
+    EXPECT_NE(state.text.find("undo files that this needs are gone"), std::string::npos) << state.text;
+    // A copy that is newer than the flush to which it was to go back.
+    const std::string newer = look_at_shared_files(*target, {"."}, {flush(3)}).at(0).text;
+    EXPECT_NE(newer.find("on its way back to an earlier flush"), std::string::npos) << newer;
+    EXPECT_EQ(restore_shared_file(*target, "f").status().code(), is_announced ? Code::ok : Code::corrupt);
+    EXPECT_TRUE(journal::bytes_in(*target, "f") == flush_of_three(4));
+    EXPECT_EQ(*target->exists("f.undo"), !is_announced);
+  }
+}
+
 /// tr_checkpoint_create_registered() with files: nobody finds the copies of `b` by its name.
 TEST(shared_flush, nothing_goes_while_copies_of_another_checkpoint_lie_in_given_places) {
   const auto target = with_three_flushes({"a", "b"});
@@ -148,6 +212,10 @@ TEST(shared_flush, a_checkpoint_that_was_removed_for_good_keeps_undo_files_until
   {
     const auto held = journal::lock_flushed(*target, "f");
     EXPECT_EQ(forget_checkpoint(*target, "f", "b").code(), Code::state);
+  }
+  {
+    const auto runs = target->lock(checkpoint::lock_path("b"));
+    EXPECT_EQ(forget_checkpoint(*target, "f", "b").code(), Code::state) << "its program may save at any time";
   }
   EXPECT_EQ(needed(*target), 0);
   const Status forgotten = forget_checkpoint(*target, "f", "b");

@@ -56,6 +56,19 @@ TEST(kept_flushes, a_restore_under_way_has_a_form_of_its_own) {
   EXPECT_TRUE(bytes_in(*target, "f.undo") == expected);
 }
 
+/// With what FILE.undo was before: docs/formats/undo-files.md#of-shared-files
+TEST(kept_flushes, a_restore_that_is_announced_has_a_form_of_its_own) {
+  const auto target = storage::memory_target();
+  const Flushed announced{4, 10, 0x56, 0x78, 9, BeforeRestore{8, 12, 0x9a, 0}};
+  ASSERT_TRUE(prepare_flushed(*target, "f", announced).is_ok() && commit_flushed(*target, "f").is_ok());
+  EXPECT_EQ(*read_flushed(*target, "f"), announced);
+  ByteVector expected;
+  add_text(expected, "TRFLUSH4");
+  for (const std::uint64_t number : {4, 10, 0x56, 0x78, 9, 8, 12, 0x9a, 0}) add_number(expected, number);
+  add_number(expected, checksum(expected));
+  EXPECT_TRUE(bytes_in(*target, "f.undo") == expected);
+}
+
 TEST(kept_flushes, a_file_that_is_damaged_is_named) {
   const auto target = storage::memory_target();
   ASSERT_TRUE(write_kept(*target, "f", {0x78, 5, 2, {"cp"}, {{3, 4}}}).is_ok());
@@ -236,6 +249,73 @@ TEST(kept_flushes, a_restore_that_meets_a_removal_leaves_no_mixture) {
     EXPECT_GT(restored, 10);
     EXPECT_GT(refused, 10);
   }
+}
+
+/// What ends a program at once.
+struct Killed {};
+
+/// Whenever a restore is killed, and whether or not somebody has removed undo files before it began, or was
+/// about to and stopped: whoever opens the file next gets it at one flush or the other.
+TEST(kept_flushes, a_restore_that_is_killed_while_undo_files_go_is_completed_or_taken_back) {
+  for (const bool is_left_open : {false, true}) {
+    for (const bool removes : {false, true}) {
+      int restored = 0, taken_back = 0;
+      bool is_met = true;  // the restore makes so many calls
+      for (int says = 1; is_met; ++says) {
+        bool is_killed = true;
+        for (int dies = says; is_killed; ++dies) {
+          SCOPED_TRACE(testing::Message() << is_left_open << removes << " says " << says << " dies " << dies);
+          const auto below = with_flushes(is_left_open);
+          // Between what it says and its look at FILE.undo it is stopped.
+          const auto says_only = [&] { put_in(*below, "f.undo.f0000000000000007.4", {}); };
+          storage::Between::Deeds deeds{{says, says_only}};
+          if (removes) deeds = removal(below, says, says);
+          deeds.emplace(dies, [] { throw Killed(); });
+          storage::Between target(below, std::move(deeds));
+          try {
+            static_cast<void>(bring_back_to(target, {"f", 2, 100, 0, 7}));
+            is_killed = false;
+          } catch (const Killed&) {
+          }
+          is_met = says <= target.calls();
+          const Status opened = bring_back_flushed(*below, "f").status();
+          ASSERT_TRUE(opened.is_ok()) << opened.text();
+          const bool is_back = bytes_in(*below, "f") == flush_of_three(2);
+          ASSERT_TRUE(is_back || bytes_in(*below, "f") == flush_of_three(4));
+          ++(is_back ? restored : taken_back);
+        }
+      }
+      EXPECT_GT(restored, 10);
+      EXPECT_GT(taken_back, 10);
+    }
+  }
+}
+
+/// A client of NFS may list files that are gone, for as long as anybody looks.
+class ListsWhatIsGone final : public storage::ForwardingTarget {
+ public:
+  explicit ListsWhatIsGone(std::shared_ptr<storage::Target> below)
+      : ForwardingTarget(below), names_(*below->list(".")) {}
+  Result<std::vector<std::string>> list(const std::string&) override { return names_; }
+
+ private:
+  const std::vector<std::string> names_;
+};
+
+TEST(kept_flushes, nothing_leads_over_undo_files_that_are_listed_and_gone) {
+  const auto below = with_three_flushes();
+  ListsWhatIsGone target(below);
+  const auto all = *find_undo_files(*below, flushed_path("f"));
+  for (const UndoName& each : all) EXPECT_TRUE(below->remove(each.path).is_ok());
+  std::string why;
+  const auto way = way_back(target, {"f", 2, 100, sample_of_flush(2), 7}, &why);
+  ASSERT_TRUE(way.is_ok()) << way.status().text();
+  EXPECT_FALSE(way->has_value());
+  EXPECT_FALSE(why.empty());
+  const Result<bool> back = bring_back_to(target, {"f", 2, 100, 0, 7});
+  ASSERT_TRUE(back.is_ok()) << back.status().text();
+  EXPECT_FALSE(*back);
+  EXPECT_FALSE(*below->exists("f.undo"));
 }
 
 TEST(kept_flushes, a_look_that_meets_a_removal_tells_whether_anything_leads_back) {

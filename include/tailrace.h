@@ -386,15 +386,17 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
  *   at_zero=write|omit    whether the empty interval at lead 0 gives a record
  *   operation=WORD        with interval=: instant, mean, accum, minimum or maximum
  *   over=OPERATION:NAMES  mean, sum, minimum or maximum over dimensions, which the file does not have then
- *   weights=FIELD         with over=mean or sum: a field with time=none of this stream, defined before, whose
- *                         values are the weights of the elements: from 0 on, a missing one counts as 0. It
- * has the field's dimensions, or some of them by name; over levels it has as many levels, and is put after
- * this definition. Each server keeps them (TR_ERR_MEMORY) level_axis=, nproma=  the array's dimension that
- * counts the levels, or (block, level, nproma) time=none             cdf5, cdf2, cdf1, netcdf4 and zarr: each
- * file has the field once; see tr_stream_put units=, standard_name=, long_name=   attributes of the variable;
- * GRIB and raw files leave them out attributes="..."      other attributes of the variable, in NetCDF and
- * Zarr compress=, chunks=    for netcdf4 and zarr: how the field's chunks are compressed, and their shape
+ *   weights=FIELD         with over=mean or sum: a field with time=none, which has the weights from 0 on
+ *   level_axis=, nproma=  the array's dimension that counts the levels, or (block, level, nproma)
+ *   time=none             cdf5, cdf2, cdf1, netcdf4 and zarr: each file has the field once; see tr_stream_put
+ *   units=                or standard_name=, long_name=: attributes of the variable; GRIB and raw omit them
+ *   attributes="..."      other attributes of the variable, in NetCDF and Zarr
+ *   compress=, chunks=    for netcdf4 and zarr: how chunks of the field are compressed, and their shape
  *   keys="..."            GRIB keys of this field; any GRIB key may also stand by itself
+ *
+ * The field of weights= is one of this stream, defined before; a missing weight counts as 0. It has the
+ * field's dimensions, or some of them by name; over levels it has the same levels, and is put after this
+ * definition. Each server keeps the weights (TR_ERR_MEMORY).
  *
  * The definition of a GRIB field encodes one header and reads every requested key back; a difference is
  * TR_ERR_FORMAT. Classic NetCDF (cdf5, cdf2, cdf1) and raw files hold values as they are. Classic NetCDF

@@ -103,6 +103,9 @@ static void define_wrongly(tr_stream* stream) {
                                       "over=mean:x weights=flag",
                                       "levels=height:1,2,3 over=mean:levels weights=area",
                                       "levels=height:1,2 over=mean:levels weights=thick",
+                                      "levels=height:20,10,5 over=mean:levels weights=layer",
+                                      "levels=height:5,10,21 over=mean:x weights=thick",
+                                      "levels=depth:5,10,20 over=mean:x weights=thick",
                                       "levels=height:1,2,3 over=mean:levels,x weights=thick"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i)
     expect(tr_stream_define(stream, "wrong", cells, TR_F32, wrong[i]));

@@ -117,6 +117,8 @@ out = written("wrong/a.nc", "format=cdf5", "wrong", code=1)
 for text in ("weights=nothing", "weights=warm: the field has time", "give over=, too", "weights= change no maximum",
              "weights=rows: it has none of the dimensions of over=", "weights=thick: it has 6 x 7 (y, x) on 3 levels, and the field has 6 x 7 (y, x)", "weights=flag: the field is of text",
              "weights=area: it has one level, and over= has levels alone", "on 3 levels, and the field has 6 x 7 (y, x) on 2 levels", "it has levels, and over= has other dimensions, too",
+             "weights=thick: it has levels=heightAboveGround:5,10,20, and the field has levels=heightAboveGround:5,10,21: give both the same levels",
+             "weights=layer: it has levels=heightAboveGround:5,10,20, and the field has levels=heightAboveGround:20,10,5", "and the field has levels=depthBelowSea:5,10,20",
              "weights=across: it has 7 (x), and the field has 6 x 7:", "weights=area: it has 6 x 7 (y, x), and the field has 6 (y)"):
     check(text in out, f"no error says '{text}': {out}")
 for servers in (0, 1):

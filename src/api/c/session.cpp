@@ -40,6 +40,7 @@ Status close_everything() {
   State& held = state();
   const auto close_stream = [&](tr_stream* handle) {
     // The stream stays in the list until it is closed: a save may wait for its steps to become durable.
+    handle->stream->note_unclosed();
     const Status status = handle->stream->close();
     take_failures();
     take_off(held.streams, handle);

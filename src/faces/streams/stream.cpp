@@ -528,8 +528,18 @@ bool Stream::has_no_times() const {
 
 /// Says what is lost if the stream is closed without a step: fields without time are a part of its files.
 void Stream::warn_of_unwritten_fields() const {
-  if (session_.rank() != 0 || from_.steps > 0 || client_.steps() > 0 || is_abandoned_) return;
-  if (is_alone()) return;
+  if (session_.rank() != 0 || client_.steps() > 0 || is_abandoned_) return;
+  if (is_alone()) {
+    if (!may_write_alone())
+      log(LogLevel::warn,
+          cat("stream ", name(), ": its file is not written, and one of an earlier run stays as it is: ",
+              refused_.empty()
+                  ? "a stream without steps is written by tr_stream_close, and the "
+                    "program has ended without it"
+                  : cat("it has no step, and the definition of '", *refused_.begin(), "' has failed")));
+    return;
+  }
+  if (from_.steps > 0) return;
   for (const Field& field : fields_.all()) {
     if (field.definition.has_time) continue;
     log(LogLevel::warn, cat("stream ", name(), " is closed without a step, so that no file was begun, and '",
@@ -554,14 +564,15 @@ Status Stream::close() {
     if (misuse.is_ok()) misuse = std::exchange(untold_, Status());
     warn_of_open_interval();
     warn_of_unwritten_fields();
-    const bool writes_alone = !is_abandoned_ && is_alone();
+    const bool writes_alone = !is_abandoned_ && is_alone() && may_write_alone();
     if (writes_alone) latch(fields_.check_all_put().in(call));
     // Without the vote, only this rank would know of its errors since its last step.
     const comm::Verdict verdict = session_.agree({client_.closing_vote().in(call), call, {}});
     if (misuse.is_ok()) misuse = verdict.status;
     if (verdict.ended) client_.stop(verdict.status);
     // The run before may have left its last file unfinished, and no step comes to this file any more.
-    const bool goes_on = !is_abandoned_ && (continues_ || request_.options.existing == Existing::resume);
+    const bool goes_on =
+        !is_abandoned_ && !is_alone() && (continues_ || request_.options.existing == Existing::resume);
     if ((goes_on || (writes_alone && misuse.is_ok())) && client_.steps() == 0 && !client_.out_of_step())
       client_.finish_without_steps();
     if (client_.must_finish() && !client_.out_of_step()) {

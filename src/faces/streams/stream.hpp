@@ -32,8 +32,15 @@ class Stream final {
   Stream& operator=(const Stream&) = delete;
 
   Status define(const std::string& field, const PlacedLayout* layout, int type, const std::string& options) {
-    return fields_.define(field, layout, type, options);
+    Status status = fields_.define(field, layout, type, options);
+    status.is_ok() ? static_cast<void>(refused_.erase(field)) : note_refused(field);
+    return status;
   }
+  /// Local, on every rank. The definition of the field has failed. Until it succeeds, the stream may lack
+  /// what it was made for, and close() writes no file without steps.
+  void note_refused(const std::string& field) { refused_.insert(field); }
+  /// Local, on every rank. The program has not closed the stream: close() writes no file without steps.
+  void note_unclosed() { is_unclosed_ = true; }
   /// Collective, before the first step. Gives an attribute to the file (`of` is empty), to a field or to a
   /// dimension with a coordinate. What compute rank 0 gives counts.
   Status attribute(const std::string& of, const std::string& attribute, int type, std::int64_t count,
@@ -143,6 +150,8 @@ class Stream final {
   void note_missed(const Status& missed);
   void warn_of_open_interval() const;
   [[nodiscard]] bool has_no_times() const;
+  /// True if a file without steps has all that the program meant: it may take the place of an earlier one.
+  [[nodiscard]] bool may_write_alone() const { return !is_unclosed_ && refused_.empty(); }
   void warn_of_unwritten_fields() const;
   [[nodiscard]] const TimeAxis& times() const { return request_.definition.time; }
   [[nodiscard]] std::int64_t lead() const { return operations_ ? operations_->lead() : client_.lead(); }
@@ -171,7 +180,9 @@ class Stream final {
   std::size_t ended_before_ = 0;  // of them, before the definitions that hold
   std::optional<std::int64_t> last_lead_;
   bool is_abandoned_ = false;
-  std::int64_t begins_with_ = 0;  // the first step with the definitions that hold
+  bool is_unclosed_ = false;       // the program ends without tr_stream_close
+  std::set<std::string> refused_;  // fields whose definition has failed
+  std::int64_t begins_with_ = 0;   // the first step with the definitions that hold
 };
 
 }  // namespace tailrace::streams

@@ -381,7 +381,7 @@ Netcdf4Codec::Coordinates Netcdf4Codec::coordinates() const {
   std::set<std::string_view> fields;
   for (const Conventions::Field& each : fields_.all()) fields.insert(each.name);
   for (const cf::Variable& each : fields_.conventions().contents().variables) {
-    // A single integer is the member, and runs of other members may go on.
+    // A single integer is the member, which is no coordinate: check_same_stream compares it by the index.
     const bool is_member =
         each.dimensions.empty() && each.type != cf::Type::float64 && each.type != cf::Type::text;
     if (fields.contains(each.name) || !each.data || cf::Contents::is_record(each) || is_member) continue;

@@ -142,6 +142,7 @@ Status Fields::define(const std::string& field, const PlacedLayout* layout, int 
   Status status = verdict.status;
   if (status.is_ok()) status = restore(fresh);
   if (status.is_ok()) {
+    keep_weights(fresh);
     add_field(field, std::move(fresh));
     return status;
   }

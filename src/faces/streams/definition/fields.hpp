@@ -45,6 +45,8 @@ struct Field {
   std::shared_ptr<std::vector<double>> level_weights{};
   std::shared_ptr<node::Draw> joining_drawn{};  // memory of weighted_levels
   std::unique_ptr<node::Draw> weights_drawn{};  // on rank 0: memory of servers for the weights that it has
+  std::unique_ptr<node::Draw>
+      level_weights_drawn{};          // memory of level_weights on this rank; the weights have it
   std::optional<double> no_weight{};  // of a field without time that was put: a value that can be no weight
   std::shared_ptr<const ByteVector> values{};  // likewise, in a stream whose definitions may change
   bool is_unrecorded = false;  // until the first step: the checkpoint's interval has begun without the field
@@ -147,7 +149,8 @@ class Fields final {
                        Field& out);
   Status prepare_reduction(const FieldRequest& request, const PlacedLayout& layout, Field& out);
   Status prepare_weights(const FieldRequest& request, const PlacedLayout& layout, Field& out);
-  Status prepare_weights_of_levels(Field& weights, const PlacedLayout& layout, Field& out) const;
+  Status prepare_weights_of_levels(const Field& weights, const PlacedLayout& layout, Field& out) const;
+  void keep_weights(Field& field);
   Status take_weights(Field& field, const std::vector<arrays::OwnPart>& parts) const;
   [[nodiscard]] Status check_weights(const Field& weights) const;
   [[nodiscard]] bool is_weights(const std::string& field) const;

@@ -53,6 +53,25 @@ Status other_shape(const Field& weights, const Field& field, const PlacedLayout&
               "tr_layout_dimensions gives them")};
 }
 
+/// Returns an error if the field has been given on other levels than its weights, or in another order:
+/// weights are found by the position of a level.
+Status check_same_levels(const Field& weights, const Field& field) {
+  const codec::FieldDefinition& definition = field.definition;
+  const std::string& type =
+      definition.reduction.level_type.empty() ? definition.levels.type : definition.reduction.level_type;
+  const std::string& its_type = weights.definition.levels.type;
+  if (its_type == type && weights.levels == field.levels) return {};
+  const auto text = [](const std::string& type_of_all, const std::vector<double>& values) {
+    std::string list;
+    for (const double each : values) list += cat(list.empty() ? ":" : ",", each);
+    return cat(type_of_all, list);
+  };
+  return {Code::settings,
+          cat("weights=", weights.definition.name, ": it has levels=", text(its_type, weights.levels),
+              ", and the field has levels=", text(type, field.levels),
+              ": give both the same levels, in the same order")};
+}
+
 }  // namespace
 
 bool Fields::is_weights(const std::string& field) const {
@@ -74,7 +93,7 @@ Status Fields::prepare_weights(const FieldRequest& request, const PlacedLayout& 
   const std::string what = cat("weights=", request.weights);
   const std::optional<int> number = number_of(request.weights);
   if (!number) return no_such_field(what, request.weights, names());
-  Field& its = fields_[static_cast<std::size_t>(*number)];
+  const Field& its = fields_[static_cast<std::size_t>(*number)];
   const codec::FieldDefinition& weights = its.definition;
   if (weights.has_time)
     return {Code::settings, cat(what, ": the field has time: define it with time=none, and put it once")};
@@ -93,6 +112,7 @@ Status Fields::prepare_weights(const FieldRequest& request, const PlacedLayout& 
   const std::size_t levels = its.levels.size();
   std::optional<std::vector<Index>> strides = strides_in(weights, layout);
   if (!strides || (levels > 1 && levels != out.levels.size())) return other_shape(its, out, layout);
+  if (levels > 1) TR_TRY(check_same_levels(its, out));
   bool has_lost = false;
   for (std::size_t i = 0; i < strides->size(); ++i)
     has_lost = has_lost || (reduction.is_lost[i] != 0 && ((*strides)[i] > 0 || reduction.shape[i] == 1));
@@ -108,12 +128,12 @@ Status Fields::prepare_weights(const FieldRequest& request, const PlacedLayout& 
   auto drawn = std::make_unique<node::Draw>(session_.memory().budget(), node::Use::coordinates);
   TR_TRY(drawn->take(all).in(cat(what, ": each server keeps the weights, which takes ", size_text(all),
                                  ": set TAILRACE_MEMORY to more")));
-  its.weights_drawn = std::move(drawn);
+  out.weights_drawn = std::move(drawn);
   return {};
 }
 
 /// The ranks join levels, and so each of them keeps the weights of what it owns.
-Status Fields::prepare_weights_of_levels(Field& weights, const PlacedLayout& layout, Field& out) const {
+Status Fields::prepare_weights_of_levels(const Field& weights, const PlacedLayout& layout, Field& out) const {
   const codec::FieldDefinition& its = weights.definition;
   const std::string what = cat("weights=", its.name);
   if (out.definition.reduction.is_within_level())
@@ -125,6 +145,8 @@ Status Fields::prepare_weights_of_levels(Field& weights, const PlacedLayout& lay
   const bool fits =
       weights.levels.size() == out.levels.size() && (is_scalar || weights.layout->id == layout.id);
   if (!fits) return other_shape(weights, out, layout);
+  TR_TRY(check_same_levels(weights, out));
+  out.level_weights = weights.level_weights;
   if (!weights.level_weights) {
     if (weights.is_put)
       return {Code::state, cat(what,
@@ -134,11 +156,21 @@ Status Fields::prepare_weights_of_levels(Field& weights, const PlacedLayout& lay
     const auto count = static_cast<std::size_t>(is_scalar ? 1 : weights.count) * weights.levels.size();
     auto drawn = std::make_unique<node::Draw>(session_.memory().budget(), node::Use::coordinates);
     TR_TRY(drawn->take(static_cast<Bytes>(count * sizeof(double))).in(what));
-    weights.level_weights = std::make_shared<std::vector<double>>(count);
-    weights.weights_drawn = std::move(drawn);
+    out.level_weights = std::make_shared<std::vector<double>>(count);
+    out.level_weights_drawn = std::move(drawn);
   }
-  out.level_weights = weights.level_weights;
   return {};
+}
+
+/// Gives the weights what prepare_weights() has made for them, once all ranks have agreed on the field.
+void Fields::keep_weights(Field& field) {
+  const std::optional<int> number = number_of(field.definition.reduction.weights);
+  if (!number) return;
+  Field& weights = fields_[static_cast<std::size_t>(*number)];
+  if (field.weights_drawn) weights.weights_drawn = std::move(field.weights_drawn);
+  if (!field.level_weights_drawn) return;
+  weights.level_weights = field.level_weights;
+  weights.level_weights_drawn = std::move(field.level_weights_drawn);
 }
 
 /// Looks at the values of a field without time that this rank owns, and keeps them if they are the weights of

@@ -127,7 +127,10 @@ Status DescribedStreams::define(const std::string& field, const PlacedLayout* la
     const Status mine = layout == nullptr
                             ? Status()
                             : guarded([&] { return check_definition(field, *layout, type, options); });
-    TR_TRY(session_.agree({mine.in(call), call, {}}).status);
+    const comm::Verdict verdict = session_.agree({mine.in(call), call, {}});
+    if (!verdict.status.is_ok())
+      for (const Use& use : uses) members_[use.member].stream->note_refused(use.field->in_file);
+    TR_TRY(verdict.status);
   }
   for (const Use& use : uses) {
     Member& member = members_[use.member];
@@ -209,9 +212,12 @@ Status DescribedStreams::text_attribute(const std::string& of, const std::string
       [&](Stream& stream, const std::string& its) { return stream.text_attribute(its, name, value); });
 }
 
-/// Returns the error of the first field of the description that the program has not defined.
-Status DescribedStreams::check_all_defined() const {
-  for (const DescribedStream& stream : description_.streams()) {
+/// Returns the error of the first field of the description that the program has not defined: of all streams,
+/// or `of_alone` only of those without any field that has time.
+Status DescribedStreams::check_all_defined(bool of_alone) const {
+  for (const Member& member : members_) {
+    if (of_alone && !member.stream->is_alone()) continue;
+    const DescribedStream& stream = *member.described;
     for (const WrittenField& field : stream.fields) {
       if (field.is_later || defined_.count(field.name) != 0) continue;
       constexpr std::size_t most = 50;
@@ -287,6 +293,13 @@ Status DescribedStreams::put(const std::string& field, const void* data, const A
     latch(status);
     return in_step_ ? Status() : status;
   }
+  // No stream of these fields has steps, and another one tells of the wrong call.
+  const auto is_alone = [&](const Use& use) { return members_[use.member].stream->is_alone(); };
+  if (in_step_ && !uses.empty() && std::ranges::all_of(uses, is_alone)) {
+    latch({Code::state, cat("tr_stream_put('", field,
+                            "'): the field has time=none: it is put once, before the first step")});
+    return {};
+  }
   Status first;
   for (const Use& use : uses) {
     const Member& member = members_[use.member];
@@ -324,7 +337,7 @@ Status DescribedStreams::wait(bool durable) {
 Status DescribedStreams::check_alone() const {
   const auto is_alone = [](const Member& member) { return member.stream->is_alone(); };
   if (has_begun_ || std::ranges::none_of(members_, is_alone)) return {};
-  return check_all_defined();
+  return check_all_defined(true);
 }
 
 Status DescribedStreams::close() {
@@ -360,6 +373,8 @@ Stream* DescribedStreams::stream_for_error() const {
   const auto tells_now = [](const Member& each) { return each.is_in_step && !each.stream->accumulates(); };
   auto found = std::ranges::find_if(members_, tells_now);
   if (found == members_.end()) found = std::ranges::find(members_, true, &Member::is_in_step);
+  if (found == members_.end())
+    found = std::ranges::find_if(members_, [](const Member& each) { return !each.stream->is_alone(); });
   return (found == members_.end() ? members_.front() : *found).stream;
 }
 

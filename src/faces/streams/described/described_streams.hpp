@@ -80,7 +80,7 @@ class DescribedStreams final {
   Status give_attribute(const std::string& call, const std::string& of, const std::string& attribute,
                         const Give& give);
   [[nodiscard]] const std::vector<Use>& uses_of(const std::string& field) const;
-  [[nodiscard]] Status check_all_defined() const;
+  [[nodiscard]] Status check_all_defined(bool of_alone = false) const;
   [[nodiscard]] Status check_late(const std::string& field) const;
   [[nodiscard]] Status check_alone() const;
   void warn_of_undefined(bool has_ended) const;

@@ -172,28 +172,45 @@ Result<std::optional<WholePair>> Pairs::write_alone(const std::string& path) {
   return finish(path, *file);
 }
 
+/// Looks at a pair in whose place the file of a stream without steps would come. Returns what it is to this
+/// run, or an error if it is a file to go on with and has what this stream lacks: nothing of it may be lost.
+Result<Pairs::FoundAlone> Pairs::find_alone(const std::string& data) {
+  const Result<bool> indexed = target_->exists(index_path(data));
+  TR_TRY(indexed.status());
+  if (!*indexed) return FoundAlone::none;
+  const Result<IndexContents> found = load_index(*target_, index_path(data));
+  if (found.status().code() == Code::io) return found.status();
+  if (!found.is_ok()) return goes_on_with_others() ? found.status() : Result<FoundAlone>(FoundAlone::none);
+  if (found->header.run != header_.run && !goes_on_with_others()) return FoundAlone::none;
+  IndexHeader now = header_;  // the file tells no times
+  now.base = found->header.base;
+  now.calendar = found->header.calendar;
+  now.time = found->header.time;
+  const auto with_advice = [&](const Status& status) {
+    return resuming_ ? status : Status(status.code(), cat(status.text(), advice(false)));
+  };
+  const Status same = check_same_stream(data, found->header, now, true);
+  if (!same.is_ok()) return with_advice(same);
+  if (std::ranges::any_of(found->steps, [](const IndexStep& step) { return !step.records.empty(); }))
+    return with_advice(
+        {Code::state, cat(data, ": has steps, and all fields of the stream have time=none now")});
+  if (!found->closed) return FoundAlone::begun;
+  TR_TRY(check_fits(*target_, data, *found, frame_, resuming_.has_value()));
+  return FoundAlone::whole;
+}
+
 /// Returns true if the file of a stream without steps is there, and this run goes on with it. A run that goes
-/// on with other definitions or values gets an error.
+/// on with other definitions or values gets an error. So does one that would write over steps of its own, or
+/// with existing=continue over those of another run.
 Result<bool> Pairs::is_written_alone(const std::string& path) {
+  TR_TRY(find_alone(again_path(path)).status());
+  const Result<FoundAlone> found = find_alone(path);
+  TR_TRY(found.status());
   const Result<bool> exists = target_->exists(path), indexed = target_->exists(index_path(path));
   TR_TRY(exists.status());
   TR_TRY(indexed.status());
-  if (*exists && *indexed) {
-    const Result<IndexContents> found = load_index(*target_, index_path(path));
-    if (found.status().code() == Code::io) return found.status();
-    const bool is_own = found.is_ok() && found->header.run == header_.run;
-    if (is_own && !found->closed) return false;  // this run's own, which was interrupted
-    if (is_own || (found.is_ok() && goes_on_with_others() && found->closed)) {
-      IndexHeader now = header_;  // the file tells no times
-      now.base = found->header.base;
-      now.calendar = found->header.calendar;
-      now.time = found->header.time;
-      TR_TRY(check_same_stream(path, found->header, now, true));
-      TR_TRY(check_fits(*target_, path, *found, frame_, resuming_.has_value()));
-      return true;
-    }
-  }
-  if (*exists && request_.options.existing == Existing::fail) {
+  if (*exists && *found == FoundAlone::whole) return true;
+  if (*exists && *found == FoundAlone::none && request_.options.existing == Existing::fail) {
     const Result<bool> begun_only = is_begun_only(path, *indexed);
     TR_TRY(begun_only.status());
     if (!*begun_only) return exists_already(path);

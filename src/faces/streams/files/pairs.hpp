@@ -77,9 +77,15 @@ class Pairs {
   Result<std::optional<WholePair>> finish_left_open(const std::string& path);
 
  private:
+  enum class FoundAlone {
+    none,   // nothing to go on with
+    begun,  // an interrupted run has begun it, and it has no records: it is written again
+    whole
+  };
   void note_left_open();
   Result<std::optional<WholePair>> write_alone(const std::string& path);
   Result<bool> is_written_alone(const std::string& path);
+  Result<FoundAlone> find_alone(const std::string& data);
   /// Returns true if another server has told the verdict of steps of this stream.
   [[nodiscard]] bool takes_over_steps() const {
     return opening_.is_taken_over && opening_.first_step > opening_.begins_with;

@@ -9,7 +9,8 @@
  * `again` (a field is defined twice, and wrong calls), `open` (nothing is closed: tr_finalize does it),
  * `goes_on` (the run goes on where the checkpoint `state` has it, and saves it behind its last step;
  * half.yaml is refused before), `killed` (likewise, and all ranks end behind the save), `adds` (the field
- * `late` is defined behind the third step, with an attribute), `addsinside` (within that step). Each rank
+ * `late` is defined behind the third step, with an attribute), `addsinside` (within that step),
+ * `twice` (the mask is put in the second step, too). Each rank
  * writes each error that it gets to `errors.RANK`. */
 #include <math.h>
 #include <stdio.h>
@@ -154,6 +155,7 @@ static void write_described(const char* file, const char* options, int steps, co
     expect(tr_stream_put(out, "diagnostic", NULL)); /* no stream has it: nobody looks at the array */
     if (adds && step > 2) tr_stream_put(out, "late", temperature);
     if (step == 2 && strcmp(how, "addsinside") == 0) define_late(out);
+    if (step == 1 && strcmp(how, "twice") == 0) tr_stream_put(out, "mask", mask);
     if (strcmp(how, "unknown") == 0 && step == 1 && rank == 1) tr_stream_put(out, "temperture", temperature);
     expect(tr_stream_end(out));
     if (adds && step == 2) define_late(out);

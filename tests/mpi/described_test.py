@@ -147,6 +147,14 @@ write("alone.yaml", ALONE.replace("[mask]", "[mask, humidity]"))
 code, out, err = run(2, [MODEL, "alone.yaml", BASE, "0"], TAILRACE_SERVERS="0")
 told = errors(2, "a stream without time, and without a field")
 check(code == 1 and not contents("b") and any('has the field "humidity", which the program did not define' in each for each in told), f"a stream without time that lacks a field: {told}: {out}{err}")
+# What other streams lack is no matter of theirs, and a put of their fields in a step is an error of the step.
+for steps, how, fails in (("0", "", False), (str(STEPS), "twice", True)):
+    fresh("b")
+    write("alone.yaml", ALONE + f"  other:\n    file: b/other.nc\n    fields: [{'temperature' if fails else 'humidity'}]\n")
+    code, out, err = run(2, [MODEL, "alone.yaml", BASE, steps, *([how] if how else [])], TAILRACE_SERVERS="0")
+    told = [each for each in errors(2, f"a stream without time beside another, {how}") if "tr_stream_put" in each] if fails else []
+    check(code == fails and contents("b")["grid.nc"] == first["grid.nc"], f"a stream without time beside another, {how}: {sorted(contents('b'))}: {out}{err}")
+    check(not fails or len(told) == 1 and "the field has time=none: it is put once" in told[0], f"a mask in a step: {told}: {out}{err}")
 
 # Another description, with a format that takes no attributes, and none of the streams.
 fresh("b")

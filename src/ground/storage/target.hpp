@@ -51,6 +51,7 @@ struct Range {
   Bytes offset = 0;
   Bytes size = 0;
 };
+Bytes bytes_in(std::span<const Range> ranges);
 
 /// The owner of a file, and who may do what with it.
 struct Rights {
@@ -83,8 +84,12 @@ class File {
   /// there is none. Returns `offset` itself if storage does not tell.
   virtual Bytes next_data(Bytes offset) { return offset; }
   /// Takes room for bytes that are not written yet: no process's write of them will lack it. The file stays
-  /// as it is, and after a failure no room is taken. Without such a call storage can only look for room now.
-  virtual Status reserve(Bytes /*offset*/, Bytes /*size*/) { return {}; }
+  /// as it is, and after a failure no room is taken. Without such a call storage can only look for room now,
+  /// for all ranges together. No process may write to the file meanwhile.
+  virtual Status reserve(std::span<const Range> /*ranges*/) { return {}; }
+  /// Gives back the room that was taken behind the end of the file and not used. No process may write to the
+  /// file meanwhile.
+  virtual void give_back_room() {}
   /// Cuts the file to `size`, or extends it with zeros.
   virtual Status truncate(Bytes size) = 0;
   virtual Result<Bytes> size() = 0;

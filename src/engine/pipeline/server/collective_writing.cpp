@@ -95,6 +95,7 @@ void CollectiveWriting::write(std::int64_t number, const CallPointer& call) {
   stream_.context.collective->write(name_of(call->path), std::move(runs.list), call->calls, own,
                                     [this, number, call, size](const Status& status) {
                                       const std::int64_t now = stream_.context.line.now();
+                                      ++stream_.counters().rounds;
                                       if (status.is_ok() && size > 0) {
                                         std::int64_t& last = written_[call->path];
                                         last = std::max(last, call->step);

@@ -89,8 +89,7 @@ class FaultyFile final : public File {
   }
 
   Status reserve(std::span<const Range> ranges) override {
-    return play_part_of_write(*clock_, cat("room for ", counted(bytes_in(ranges), "byte"), " of"), path_,
-                              [&] { return below_->reserve(ranges); });
+    return play_part_of_write(*clock_, "room for a write of", path_, [&] { return below_->reserve(ranges); });
   }
 
   void give_back_room() override { below_->give_back_room(); }

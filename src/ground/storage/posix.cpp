@@ -214,7 +214,8 @@ Status PosixFile::reserve(std::span<const Range> ranges) {
   const std::shared_lock guard(open_);
   TR_TRY(check_open("reserve"));
   for (const Range& each : ranges) TR_TRY(check_range("reserve", path_, each.offset, each.size));
-  const Bytes size = bytes_in(ranges);
+  Bytes size = 0;
+  for (const Range& each : ranges) size += each.size;
   int result = 0;
   for (std::size_t i = 0; i < ranges.size() && result == 0; ++i) {
     if (ranges[i].size == 0) continue;

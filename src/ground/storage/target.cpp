@@ -37,12 +37,6 @@ constexpr std::array registry{
 
 }  // namespace
 
-Bytes bytes_in(std::span<const Range> ranges) {
-  Bytes sum = 0;
-  for (const Range& each : ranges) sum += each.size;
-  return sum;
-}
-
 Bytes bytes_in(Parts parts) {
   Bytes total = 0;
   for (const auto& part : parts) total += static_cast<Bytes>(part.size());

@@ -18,6 +18,12 @@ Told told() { return std::make_shared<std::optional<Status>>(); }
 CollectiveFiles::Done into(const Told& to) {
   return [to](const Status& status) { *to = status; };
 }
+CollectiveFiles::Opened into(const Told& to, const std::shared_ptr<bool>& is_open) {
+  return [to, is_open](const Status& status, bool is) {
+    *is_open = is;
+    *to = status;
+  };
+}
 Status fine() { return {}; }
 Status broken() { return {Code::io, "this process cannot"}; }
 
@@ -55,8 +61,10 @@ void check_ok(CollectiveEnd& end, const Status& status, const std::string& what)
 
 void open(CollectiveEnd& end, const std::string& path, const Hints& hints = {}) {
   const Told opened = told();
-  end.files().open(path, hints, fine, into(opened));
+  const auto is_open = std::make_shared<bool>(false);
+  end.files().open(path, hints, fine, into(opened, is_open));
   check_ok(end, wait(end, opened), "open");
+  end.check(*is_open, "all are told that it is open");
 }
 
 Status write(CollectiveEnd& end, const std::string& path, std::vector<Run> runs, int calls,
@@ -151,8 +159,10 @@ void a_file_that_one_process_cannot_open_is_open_on_none(CollectiveEnd& end) {
   const std::string path = make_file(end, "refused");
   const Told opened = told();
   const bool fails = end.rank() == end.size() - 1;
-  end.files().open(path, {}, fails ? broken : fine, into(opened));
+  const auto is_open = std::make_shared<bool>(true);
+  end.files().open(path, {}, fails ? broken : fine, into(opened, is_open));
   const Status status = wait(end, opened);
+  end.check(!*is_open, "all are told that it is not open");
   if (fails) end.check(status.code() == Code::io, "the error is told where it was");
   const std::string text = "text";
   const Status written = write(end, path, {{0, {bytes_of(text)}}}, 1);
@@ -171,7 +181,7 @@ void a_missing_file_is_an_error_on_some_process(CollectiveEnd& end) {
   const Told opened = told();
   end.files().open(
       path, {}, [&]() -> Status { return end.target().open(path, storage::OpenMode::existing).status(); },
-      into(opened));
+      into(opened, std::make_shared<bool>(false)));
   const Status status = wait(end, opened);
   end.check(status.code() == Code::io, "it is missing everywhere");
   end.meet();
@@ -192,7 +202,8 @@ void calls_are_made_in_their_order(CollectiveEnd& end) {
       order.push_back(number);
     };
   };
-  for (const std::string& path : paths) end.files().open(path, {}, fine, next());
+  for (const std::string& path : paths)
+    end.files().open(path, {}, fine, [told = next()](const Status& status, bool) { told(status); });
   for (const std::string& text : texts) {
     for (const std::string& path : paths)
       end.files().write(path, {{8 * end.rank(), {bytes_of(text)}}}, 1, fine, next());

@@ -70,8 +70,11 @@ class TargetConformance : public testing::TestWithParam<Candidate> {
 TEST_P(TargetConformance, room_that_is_taken_changes_nothing) {
   const auto file = open("a", OpenMode::create);
   ASSERT_TRUE(file->write(bytes_of("hello"), 0).is_ok());
-  EXPECT_TRUE(file->reserve(5, 100'000).is_ok());
-  EXPECT_TRUE(file->reserve(200'000, 0).is_ok());
+  EXPECT_TRUE(file->reserve(std::vector<Range>{{5, 100'000}, {150'000, 7}}).is_ok());
+  EXPECT_TRUE(file->reserve(std::vector<Range>{{200'000, 0}}).is_ok());
+  EXPECT_TRUE(file->reserve({}).is_ok());
+  EXPECT_EQ(*file->size(), 5);
+  file->give_back_room();
   EXPECT_EQ(*file->size(), 5);
   EXPECT_TRUE(file->write(bytes_of("!"), 5).is_ok());
   EXPECT_TRUE(file->close().is_ok());

@@ -30,6 +30,15 @@ def records_of(path):
             for step in json.loads(out)["steps"]]
 
 
+def check_rounds(report, method, what):
+    """A collective method has written each step in rounds of all servers, and no other method has."""
+    if not os.path.exists(report):
+        return  # built without reports
+    rounds = [each["servers"]["rounds"] for each in json.loads(contents(report))["streams"]]
+    os.remove(report)
+    check(len(rounds) == 1 and (rounds[0] > LAST if method == "mpiio" else rounds[0] == 0), f"{what}: {rounds} rounds")
+
+
 def every_method(name, ending, options):
     directory = fresh(f"methods-{name}")
     whole = f"{directory}/scan{ending}"
@@ -43,9 +52,11 @@ def every_method(name, ending, options):
             continue
         for ranks, servers in scenes(name == "grib2"):
             path = f"{directory}/{method}-r{ranks}s{servers}{ending}"
-            code, _, err = run(ranks + servers, arguments(path, f"format={name} {options} method={method}", LAST), TAILRACE_SERVERS=str(servers), SMALL_MODEL_THREADS="1")
+            code, _, err = run(ranks + servers, arguments(path, f"format={name} {options} method={method}", LAST), TAILRACE_SERVERS=str(servers), SMALL_MODEL_THREADS="1",
+                               TAILRACE_REPORT=f"{directory}/report.json")
             what = f"{name}, method={method}, {ranks} ranks, {servers} servers"
             check(code == 0, f"{what}: {code}, {err}")
+            check_rounds(f"{directory}/report.json", method, what)
             if method == "offset_guard" and name in ("raw", "grib2", "netcdf4"):
                 check(records_of(path) == records_of(whole), f"{what}: other records")
                 check(tailrace("verify", path)[0] == 0, f"{what}: verify finds something")

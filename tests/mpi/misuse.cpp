@@ -4,8 +4,12 @@
 #include <tailrace.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace {
 
@@ -102,6 +106,40 @@ void left_in_world(bool in_a_step) {
   finalize();
 }
 
+/// Rank 0 exits without tr_finalize, in a collective call on a file to which rank 1 never comes.
+void exits_in_a_collective_call() {
+  const auto expect = [](int code) {
+    if (code != TR_OK) std::printf("rank %d: WRONG: %s\n", me, tr_error());
+  };
+  const auto progress = [] {
+    for (int i = 0; i < 200; ++i) {
+      tr_progress();
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  };
+  MPI_Comm compute = MPI_COMM_NULL;
+  if (tr_init(MPI_COMM_WORLD, &compute, nullptr) != TR_OK) return;
+  const tr_index shape[] = {1000};
+  tr_stream* stream = nullptr;
+  tr_layout* layout = nullptr;
+  expect(tr_stream_create("exits_{lead:03h}.raw", "base=2026-03-01 format=raw method=mpiio", &stream));
+  expect(tr_layout_block(1, shape, nullptr, &layout));
+  const std::vector<double> values(1000, 1.0);
+  expect(tr_stream_define(stream, "t", layout, TR_F64, ""));
+  for (std::int64_t step = 0; step < 3; ++step) {
+    expect(tr_stream_begin(stream, step * 3600));
+    expect(tr_stream_put(stream, "t", values.data()));
+    expect(tr_stream_end(stream));
+  }
+  progress();
+  if (me == 1) std::this_thread::sleep_for(std::chrono::seconds(600));  // it is ended
+  expect(tr_stream_begin(stream, std::int64_t{3} * 3600));
+  progress();
+  std::printf("rank 0: exits\n");
+  std::fflush(stdout);
+  std::exit(3);
+}
+
 }  // namespace
 
 /// Takes the place of the MPI library's function (MPI 3.1, 14.2.1). Tests are compiled with hidden names, so
@@ -121,7 +159,8 @@ int main(int argc, char** argv) {
                          tr_init_f(0, &of_fortran, nullptr) == TR_ERR_STATE;
     if (refused) tr_log("before MPI_Init");
   }
-  MPI_Init(&argc, &argv);
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, is(name, "exit") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   if (is(name, "log")) {
     if (init() == TR_OK) finalize();
@@ -137,6 +176,8 @@ int main(int argc, char** argv) {
     differ_in_the_first_array();
   } else if (is(name, "world")) {
     left_in_world(is(argv[2], "step"));
+  } else if (is(name, "exit")) {
+    exits_in_a_collective_call();
   } else if (is(name, "duplication")) {
     fail_each_duplication("servers=0");
     fail_each_duplication("servers=1");

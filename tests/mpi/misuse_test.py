@@ -76,7 +76,16 @@ def world_in_place_of_the_models_communicator():
             check(re.search(rf"compute rank {rank} has not called the library for \d s, and is in MPI_Barrier, called from .*misuse", err), f"the call is not found: {told}")
 
 
+def exit_in_a_collective_call():
+    """A rank that exits without tr_finalize waits for no rank that stays away: the launcher then ends the job."""
+    began = time.monotonic()
+    code, out, err = run(2, [MODEL, "exit"], limit=60, TAILRACE_SERVERS="0", TAILRACE_FSYNC="off")
+    told = f"exit(3) with method=mpiio: {code} in {time.monotonic() - began:.0f} s, {out} {err}"
+    check(code == 3 and "rank 0: exits" in out and "WRONG" not in out, told)
+
+
 log_at_any_time()
+exit_in_a_collective_call()
 init_on_one_rank()
 init_twice()
 world_in_place_of_the_models_communicator()

@@ -112,6 +112,7 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
                        {"fsync_seconds", seconds(servers, &Counters::sync)},
                        {"bytes_sent_between_nodes", sum(servers, &Counters::sent_bytes)},
                        {"workspace_peak_bytes", most(servers, &Counters::workspace_peak)},
+                       {"rounds", most(servers, &Counters::rounds)},
                        {"waits_for_space", sum(servers, &Counters::space_waits)}};
   report["time_to_durable_seconds"] = spread(std::move(durable));
   return report;

@@ -16,7 +16,7 @@ SimCollectiveFiles::~SimCollectiveFiles() {
   meetings_.is_meeting_ = false;
 }
 
-void SimCollectiveFiles::open(std::string path, comm::Hints hints, Own own, Done done) {
+void SimCollectiveFiles::open(std::string path, comm::Hints hints, Own own, Opened opened) {
   std::string what = cat("open ", path);
   for (const auto& [key, value] : hints) what += cat(" ", key, "=", value);
   const auto part = [this, path](bool all_are_ready) -> Status {
@@ -26,7 +26,13 @@ void SimCollectiveFiles::open(std::string path, comm::Hints hints, Own own, Done
     files_[path] = *std::move(file);
     return {};
   };
-  calls_.push_back(std::make_shared<Call>(Call{std::move(what), std::move(own), part, std::move(done)}));
+  auto call = std::make_shared<Call>(Call{std::move(what), std::move(own), part, {}});
+  call->path = path;
+  call->is_open = std::make_shared<bool>(false);
+  call->done = [opened = std::move(opened), is_open = call->is_open](const Status& status) {
+    opened(status, *is_open);
+  };
+  calls_.push_back(std::move(call));
   meetings_.look();
 }
 
@@ -147,7 +153,7 @@ void Meetings::make_call() {
 void Meetings::tell() {
   ++made_;
   is_meeting_ = false;
-  const bool is_open_call = present_.front()->calls_.front()->what.starts_with("open ");
+  const bool is_open_call = present_.front()->calls_.front()->is_open != nullptr;
   const bool has_failed = std::ranges::any_of(
       present_, [](const SimCollectiveFiles* each) { return !each->calls_.front()->status.is_ok(); });
   std::vector<SimCollectiveFiles*> all = present_;
@@ -155,7 +161,8 @@ void Meetings::tell() {
     const std::shared_ptr<SimCollectiveFiles::Call> call = each->calls_.front();
     each->calls_.pop_front();
     // No server has a file open that some cannot open.
-    if (is_open_call && has_failed) each->files_.erase(call->what.substr(5));
+    if (is_open_call && has_failed) each->files_.erase(call->path);
+    if (is_open_call) *call->is_open = !has_failed;
     each->made_.emplace_back(std::move(call->done), call->status);
   }
   for (SimCollectiveFiles* const each : all) {

@@ -27,7 +27,8 @@ class SimCollectiveFiles final : public comm::CollectiveFiles {
   ~SimCollectiveFiles() override;
   SimCollectiveFiles(const SimCollectiveFiles&) = delete;
   SimCollectiveFiles& operator=(const SimCollectiveFiles&) = delete;
-  void open(std::string path, comm::Hints hints, Own own, Done done) override;
+  [[nodiscard]] bool needs_files_of_system() const override { return false; }
+  void open(std::string path, comm::Hints hints, Own own, Opened opened) override;
   void write(std::string path, std::vector<Run> runs, int calls, Own own, Done done) override;
   void sync(std::string path, Own own, Done done) override;
   void close(std::string path, Own own, Done done) override;
@@ -41,6 +42,8 @@ class SimCollectiveFiles final : public comm::CollectiveFiles {
     std::function<Status(bool all_are_ready)> part;  // the call itself; `own` may have failed on some servers
     Done done;
     Status status{};
+    std::string path{};               // open alone
+    std::shared_ptr<bool> is_open{};  // open alone: whether it is, once the call is made
   };
   Status write_now(const std::string& path, const std::vector<Run>& runs) const;
 

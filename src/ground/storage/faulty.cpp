@@ -88,10 +88,11 @@ class FaultyFile final : public File {
     return status;
   }
 
-  Status reserve(Bytes offset, Bytes size) override {
-    return play_part_of_write(*clock_, cat("room for ", size, " bytes at offset ", offset, " of"), path_,
-                              [&] { return below_->reserve(offset, size); });
+  Status reserve(std::span<const Range> ranges) override {
+    return play_part_of_write(*clock_, "room for a write of", path_, [&] { return below_->reserve(ranges); });
   }
+
+  void give_back_room() override { below_->give_back_room(); }
 
   Status truncate(Bytes size) override {
     return play(*clock_, Call::truncate, cat("truncate to ", size, " bytes of"), path_,

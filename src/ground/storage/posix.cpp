@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -209,23 +210,51 @@ Bytes PosixFile::next_data(Bytes offset) {
   return errno == ENXIO ? std::numeric_limits<Bytes>::max() : offset;
 }
 
-/// fallocate(2) may have taken a part of the room when it fails (ext4): a full disk would stay full.
-Status PosixFile::reserve(Bytes offset, Bytes size) {
+Status PosixFile::reserve(std::span<const Range> ranges) {
   const std::shared_lock guard(open_);
   TR_TRY(check_open("reserve"));
-  TR_TRY(check_range("reserve", path_, offset, size));
-  if (size == 0) return {};
-  const int result = uninterrupted(
-      [&] { return ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, offset, size) == 0 ? 0 : -errno; });
+  for (const Range& each : ranges) TR_TRY(check_range("reserve", path_, each.offset, each.size));
+  Bytes size = 0;
+  for (const Range& each : ranges) size += each.size;
+  int result = 0;
+  for (std::size_t i = 0; i < ranges.size() && result == 0; ++i) {
+    if (ranges[i].size == 0) continue;
+    result = uninterrupted([&] {
+      return system_->fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, ranges[i].offset, ranges[i].size);
+    });
+  }
   if (result == 0) return {};
-  struct statvfs info {};
   const bool is_full = result == -ENOSPC || result == -EDQUOT;
-  // NFS 3 and some FUSE file systems have no such call, and may not tell their size either.
-  if (!is_full && (::fstatvfs(descriptor_, &info) != 0 || info.f_blocks == 0)) return {};
-  if (!is_full && static_cast<Bytes>(info.f_bavail) * static_cast<Bytes>(info.f_frsize) >= size) return {};
-  if (!is_full) return io_error(cat("room for ", size, " bytes at offset ", offset, " of"), path_, ENOSPC);
-  ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, size);
-  return io_error(cat("room for ", size, " bytes at offset ", offset, " of"), path_, -result);
+  if (is_full) {
+    // fallocate(2) may have taken a part of the last range as well (ext4): a full disk would stay full.
+    give_back();
+    return io_error(cat("room for ", counted(size, "byte"), " of"), path_, -result);
+  }
+  struct statvfs info {};
+  // NFS before 4.2, GPFS, older Lustre and some FUSE file systems have no such call, and may not tell
+  // their size either.
+  if (::fstatvfs(descriptor_, &info) != 0 || info.f_blocks == 0) return {};
+  if (static_cast<Bytes>(info.f_bavail) * static_cast<Bytes>(info.f_frsize) >= size) return {};
+  return io_error(cat("room for ", counted(size, "byte"), " of"), path_, ENOSPC);
+}
+
+void PosixFile::give_back_room() {
+  const std::shared_lock guard(open_);
+  if (descriptor_ >= 0) give_back();
+}
+
+/// Only ftruncate(2) frees what ext4 has allocated behind the end of a file. It is called where this node
+/// alone knows the file's size: a network's file system may tell an older size, and the call would cut bytes.
+void PosixFile::give_back() const {
+  constexpr std::array<unsigned long, 5> of_this_node = {0xEF53 /* ext4 */, 0x58465342 /* XFS */,
+                                                         0x9123683E /* btrfs */, 0x01021994 /* tmpfs */,
+                                                         0x794C7630 /* overlayfs */};
+  struct statfs system {};
+  struct stat info {};
+  if (::fstatfs(descriptor_, &system) != 0 || ::fstat(descriptor_, &info) != 0) return;
+  if (std::ranges::find(of_this_node, static_cast<unsigned long>(system.f_type)) == of_this_node.end())
+    return;
+  static_cast<void>(uninterrupted([&] { return ::ftruncate(descriptor_, info.st_size) == 0 ? 0 : -errno; }));
 }
 
 Status PosixFile::truncate(Bytes size) {

@@ -24,7 +24,8 @@ class PosixFile final : public File {
   Status sync() override;
   void begin_write_back() override;
   Bytes next_data(Bytes offset) override;
-  Status reserve(Bytes offset, Bytes size) override;
+  Status reserve(std::span<const Range> ranges) override;
+  void give_back_room() override;
   Status truncate(Bytes size) override;
   Result<Bytes> size() override;
   std::optional<Rights> rights() override;
@@ -37,6 +38,7 @@ class PosixFile final : public File {
 
  private:
   Status check_open(const char* operation) const;
+  void give_back() const;
 
   const std::shared_ptr<System> system_;
   const std::string path_;

@@ -31,6 +31,9 @@ ssize_t System::pread(int descriptor, void* data, std::size_t size, off_t offset
 
 int System::fsync(int descriptor) { return or_errno(::fsync(descriptor)); }
 int System::ftruncate(int descriptor, off_t size) { return or_errno(::ftruncate(descriptor, size)); }
+int System::fallocate(int descriptor, int mode, off_t offset, off_t size) {
+  return or_errno(::fallocate(descriptor, mode, offset, size));
+}
 int System::close(int descriptor) { return or_errno(::close(descriptor)); }
 int System::rename(const char* from, const char* to) { return or_errno(::rename(from, to)); }
 int System::unlink(const char* path) { return or_errno(::unlink(path)); }

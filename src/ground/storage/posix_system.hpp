@@ -21,6 +21,7 @@ class System {
   virtual ssize_t pread(int descriptor, void* data, std::size_t size, off_t offset);
   virtual int fsync(int descriptor);
   virtual int ftruncate(int descriptor, off_t size);
+  virtual int fallocate(int descriptor, int mode, off_t offset, off_t size);
   virtual int close(int descriptor);
   virtual int rename(const char* from, const char* to);
   virtual int unlink(const char* path);

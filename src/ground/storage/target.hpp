@@ -82,14 +82,15 @@ class File {
   /// Returns the first place from `offset` on that is not in a hole, or a place behind the end of the file if
   /// there is none. Returns `offset` itself if storage does not tell.
   virtual Bytes next_data(Bytes offset) { return offset; }
-  /// Takes room for bytes that are not written yet: no process's write of them will lack it. The file stays
-  /// as it is, and after a failure no room is taken. Without such a call storage can only look for room now.
-  virtual Status reserve(Bytes /*offset*/, Bytes /*size*/) { return {}; }
+  /// Takes room for bytes that no process writes yet, or none: the file stays as it is. Storage without such
+  /// a call only looks whether there is room now.
+  virtual Status reserve(std::span<const Range> /*ranges*/) { return {}; }
+  /// Gives back unused room behind the end of a file that no process writes meanwhile.
+  virtual void give_back_room() {}
   /// Cuts the file to `size`, or extends it with zeros.
   virtual Status truncate(Bytes size) = 0;
   virtual Result<Bytes> size() = 0;
-  /// Returns the rights of this open file, even if another file has its name by now. Returns nothing if
-  /// storage has no rights.
+  /// Returns the rights of this open file, whatever has its name by now. Nothing: storage has no rights.
   virtual std::optional<Rights> rights() { return {}; }
   /// Change the rights of this open file, and never those of a file that somebody has meanwhile put under its
   /// name.
@@ -98,8 +99,7 @@ class File {
   /// True if `path` names this file. False if it names another file or nothing; a link counts as another
   /// file.
   virtual bool is_named(const std::string& /*path*/) { return true; }
-  /// Returns the numbers that tell this open file from all others, even if another file has its name by now.
-  /// Returns zeros if storage does not know.
+  /// Returns the numbers that tell this open file from all others, also without its name. Zeros: unknown.
   virtual FileNumber number() { return {}; }
   /// True if the file reaches up to `end` and has the bytes of `ranges`, which lie before `end`. The ranges
   /// are records: of each step all or none.

@@ -93,7 +93,8 @@ class ThrottledFile final : public File {
     if (count.is_ok()) disk_->wait_until(served);
     return count;
   }
-  Status reserve(Bytes offset, Bytes size) override { return below_->reserve(offset, size); }
+  Status reserve(std::span<const Range> ranges) override { return below_->reserve(ranges); }
+  void give_back_room() override { below_->give_back_room(); }
   Status truncate(Bytes size) override { return below_->truncate(size); }
   Result<Bytes> size() override { return below_->size(); }
   std::optional<Rights> rights() override { return below_->rights(); }

@@ -58,7 +58,7 @@ std::vector<storage::Range> ranges_of(std::span<const codec::Patch> patches) {
 Status reserve(storage::Target& target, const std::string& path, std::span<const storage::Range> ranges) {
   Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
   TR_TRY(file.status());
-  for (const storage::Range& each : ranges) TR_TRY((*file)->reserve(each.offset, each.size));
+  TR_TRY((*file)->reserve(ranges));
   return (*file)->close();
 }
 

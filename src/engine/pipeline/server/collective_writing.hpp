@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/pipeline/server/encoding.hpp"
+#include "engine/pipeline/server/repeated_bytes.hpp"
 
 namespace tailrace::pipeline {
 
@@ -39,17 +40,22 @@ class CollectiveWriting {
     int calls = 0;        // of MPI, in which all servers write
     Bytes committed = 0;  // round: all bytes before this offset are durable
     std::vector<Chunk> chunks;
-    std::vector<codec::Patch> patches;  // sync: what the step holds beside its records
-    std::vector<ByteVector> repeated;   // the patches' bytes, as often as they say
-    std::int64_t begin = 0;             // when this server's part began
+    std::vector<codec::Patch> patches;        // sync: what the step holds beside its records
+    std::unique_ptr<RepeatedBytes> repeated;  // the patches' bytes
+    bool is_patching = false;                 // sync: the write of the patches is queued, or there is none
+    Status patched = {};                      // sync: what became of it
+    std::int64_t begin = 0;                   // when this server's part began
   };
   using CallPointer = std::shared_ptr<Call>;
   /// This server's own descriptor of a file that is open. It is opened before any server writes, so that
   /// fsync tells of every write-back that fails on this node.
   using OwnFile = std::shared_ptr<std::unique_ptr<storage::File>>;
 
+  /// Returns the name by which the servers open a file together.
+  [[nodiscard]] std::string name_of(const std::string& path) const;
   void open(std::int64_t number, const CallPointer& call);
   void write(std::int64_t number, const CallPointer& call);
+  void write_patches(const CallPointer& call);
   void sync(std::int64_t number, const CallPointer& call);
   void close(std::int64_t number, const CallPointer& call);
   void say(std::int64_t number, const Status& status);

@@ -132,7 +132,12 @@ class FileLedger final : public pipeline::Ledger {
     // Data that the index still tells of are never cut.
     if (open != nullptr) TR_TRY(open->index.lost());
     const std::string data = open != nullptr ? written_to(path, open->again) : path;
-    return storage::cut_back_durably(pairs_.target(), data, size, storage::OpenMode::existing).status();
+    const Result<std::unique_ptr<storage::File>> file =
+        pairs_.target().open(data, storage::OpenMode::existing);
+    TR_TRY(file.status());
+    TR_TRY(storage::cut_back_durably(**file, size).status());
+    (*file)->give_back_room();  // that a collective method has taken for the step
+    return (*file)->close();
   }
 
   Status finish_file(const std::string& path) override {

@@ -24,6 +24,9 @@ using Hints = std::vector<std::pair<std::string, std::string>>;
 class CollectiveFiles {
  public:
   using Done = std::function<void(const Status&)>;
+  /// Gets an error if this process's own part has failed, and whether the file is open: on all processes or
+  /// on none.
+  using Opened = std::function<void(const Status& own, bool is_open)>;
   /// This process's own part of a call, which may wait for storage. It runs on another thread than poll().
   using Own = std::function<Status()>;
   /// Bytes that follow one another in a file.
@@ -39,9 +42,11 @@ class CollectiveFiles {
   }
 
   virtual ~CollectiveFiles() = default;
-  /// Opens a file that exists, unless `own` fails on any process. `done` gets an error on this process if its
-  /// own part has failed. If it has failed anywhere, no process has the file open.
-  virtual void open(std::string path, Hints hints, Own own, Done done) = 0;
+  /// True if a path must be the name of a file by which the operating system knows it
+  /// (storage::Target::system_name).
+  [[nodiscard]] virtual bool needs_files_of_system() const { return true; }
+  /// Opens a file that exists, unless `own` fails on any process.
+  virtual void open(std::string path, Hints hints, Own own, Opened opened) = 0;
   /// Writes the runs, whose bytes must stay as they are until `done`. `calls` is the same on all processes,
   /// and suffices for the process with the most runs. If `own` fails, which runs first, the process takes
   /// part without bytes. A failed write may have left any part of the bytes in the file, and may be tried

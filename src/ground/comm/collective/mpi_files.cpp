@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
+#include <deque>
 #include <limits>
+#include <map>
+#include <mutex>
 
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
@@ -49,13 +53,16 @@ MPI_Info info_of(const Hints& hints) {
   return info;
 }
 
-/// ROMIO takes what stands before a colon for the kind of the file system. "ufs:" is any POSIX file system,
-/// and ROMIO takes it off.
-std::string name_for_mpi(const std::string& path) {
-#ifndef OPEN_MPI
-  if (path.find(':') != std::string::npos) return cat("ufs:", path);
+/// Returns the names by which a file may be opened, the first one first. ROMIO takes what stands before a
+/// colon for the kind of the file system. "ufs:" is any POSIX file system, and ROMIO takes it off; OMPIO,
+/// which Open MPI uses unless told otherwise, does not.
+std::vector<std::string> names_for_mpi(const std::string& path) {
+  if (path.find(':') == std::string::npos) return {path};
+#ifdef OPEN_MPI
+  return {path, cat("ufs:", path)};
+#else
+  return {cat("ufs:", path), path};
 #endif
-  return path;
 }
 
 /// A part of a run that one call can write.
@@ -113,39 +120,67 @@ int write_share(MPI_File file, const Share& share) {
   return code;
 }
 
+/// How long a process that goes waits for a call of MPI to end: longer than a write of a round should take.
+constexpr std::chrono::seconds patience_at_the_end(5);
+
+Status abandoned() { return {Code::state, "the collective call was abandoned: this process goes"}; }
+
 }  // namespace
 
-Result<std::unique_ptr<CollectiveFiles>> MpiFiles::create(MPI_Comm comm, std::function<void()> wake) {
-  std::unique_ptr<MpiFiles> files(new MpiFiles(comm, std::move(wake)));
-  Result<std::thread> thread = start_thread([self = files.get()] { self->run(); });
-  if (!thread.is_ok()) return thread.status().in("no thread for collective calls can be started");
-  files->thread_ = std::move(*thread);
-  return std::unique_ptr<CollectiveFiles>(std::move(files));
-}
+/// The calls that are queued and made, and what the thread needs for them.
+class MpiFiles::Calls {
+ public:
+  Calls(MPI_Comm comm, std::function<void()> wake) : comm_(comm), wake_(std::move(wake)) {}
 
-MpiFiles::~MpiFiles() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  queued_.notify_one();
-  thread_.join();
-}
+  void enqueue(Own call, Done done);
+  bool poll();
+  /// Makes the calls that are queued, until abandon(). The thread runs it.
+  void run();
+  /// Has the thread make no further call. Returns false if it is inside of MPI and stays there. It then never
+  /// touches again what its owner or the calls refer to.
+  bool abandon();
 
-void MpiFiles::enqueue(Own call, Done done) {
+  // The thread alone calls these.
+  Status open(const std::string& path, const Hints& hints, const Own& own, bool& is_open);
+  Status write(const std::string& path, const std::vector<Run>& runs, int calls, const Own& own);
+  Status sync(const std::string& path, const Own& own);
+  Status close(const std::string& path, const Own& own);
+
+ private:
+  template <typename Call>
+  int in_mpi(const Call& call);
+  [[nodiscard]] bool meet();
+  bool all_are(const Status& mine);
+  Status open_as(const std::string& path, const std::string& name, MPI_Info info, MPI_File& file);
+
+  const MPI_Comm comm_;
+  const std::function<void()> wake_;
+  std::map<std::string, MPI_File> files_;  // the thread alone uses it
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::pair<Own, Done>> calls_;
+  std::deque<std::pair<Done, Status>> made_;
+  bool is_abandoned_ = false;
+  bool is_in_mpi_ = false;
+  bool is_left_ = false;  // nobody waits for the thread
+  bool has_ended_ = false;
+};
+
+void MpiFiles::Calls::enqueue(Own call, Done done) {
   {
     const std::lock_guard lock(mutex_);
     calls_.emplace_back(std::move(call), std::move(done));
   }
-  queued_.notify_one();
+  changed_.notify_all();
 }
 
-void MpiFiles::run() {
+void MpiFiles::Calls::run() {
   std::unique_lock lock(mutex_);
-  for (;;) {
-    queued_.wait(lock, [this] { return stopping_ || !calls_.empty(); });
-    if (calls_.empty()) return;
+  while (!is_abandoned_) {
+    if (calls_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
     auto [call, done] = std::move(calls_.front());
     calls_.pop_front();
     lock.unlock();
@@ -153,11 +188,28 @@ void MpiFiles::run() {
     call = nullptr;  // frees the call's captures before its end is told
     lock.lock();
     made_.emplace_back(std::move(done), std::move(status));
-    if (wake_) wake_();
+    if (wake_ && !is_abandoned_) wake_();
   }
+  has_ended_ = true;
+  changed_.notify_all();
 }
 
-bool MpiFiles::poll() {
+bool MpiFiles::Calls::abandon() {
+  std::unique_lock lock(mutex_);
+  is_abandoned_ = true;
+  changed_.notify_all();
+  const auto give_up = std::chrono::steady_clock::now() + patience_at_the_end;
+  while (!has_ended_) {
+    if (!is_in_mpi_)
+      changed_.wait(lock);
+    else if (changed_.wait_until(lock, give_up) == std::cv_status::timeout && is_in_mpi_)
+      is_left_ = true;
+    if (is_left_) return false;
+  }
+  return true;
+}
+
+bool MpiFiles::Calls::poll() {
   std::deque<std::pair<Done, Status>> made;
   {
     const std::lock_guard lock(mutex_);
@@ -167,53 +219,81 @@ bool MpiFiles::poll() {
   return !made.empty();
 }
 
+/// Makes a call that blocks until the other processes make it, too. If nobody waits for this thread any more
+/// when the call is over, the thread stays here until the process ends.
+template <typename Call>
+int MpiFiles::Calls::in_mpi(const Call& call) {
+  {
+    const std::lock_guard lock(mutex_);
+    is_in_mpi_ = true;
+  }
+  const int code = call();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !is_left_; });
+  is_in_mpi_ = false;
+  changed_.notify_all();
+  return code;
+}
+
 /// Blocks until the threads of all processes have come here. Processes that serve themselves hear of a call
-/// only inside of their own calls of the library, which may be seconds later: so the thread sleeps.
-void MpiFiles::meet() const {
+/// only inside of their own calls of the library, which may be seconds later: so the thread sleeps. Returns
+/// false if the call is abandoned.
+bool MpiFiles::Calls::meet() {
   using std::chrono::microseconds;
   MPI_Request request = MPI_REQUEST_NULL;
   expect_success(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
   GrowingPause pause(microseconds(20), microseconds(1000));
   for (int have_met = 0; have_met == 0;) {
     expect_success(MPI_Test(&request, &have_met, MPI_STATUS_IGNORE), "MPI_Test");
-    if (have_met == 0) std::this_thread::sleep_for(pause.next());
+    if (have_met != 0) break;
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_abandoned_) return false;
+    }
+    std::this_thread::sleep_for(pause.next());
   }
+  return true;
 }
 
-void MpiFiles::open(std::string path, Hints hints, Own own, Done done) {
-  enqueue([this, path = std::move(path), hints = std::move(hints),
-           own = std::move(own)] { return open_now(path, hints, own); },
-          std::move(done));
+bool MpiFiles::Calls::all_are(const Status& mine) {
+  int ok = mine.is_ok() ? 1 : 0;
+  expect_success(in_mpi([&] { return MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, comm_); }),
+                 "MPI_Allreduce");
+  return ok != 0;
+}
+
+Status MpiFiles::Calls::open_as(const std::string& path, const std::string& name, MPI_Info info,
+                                MPI_File& file) {
+  file = MPI_FILE_NULL;
+  return file_status(in_mpi([&] { return MPI_File_open(comm_, name.c_str(), MPI_MODE_RDWR, info, &file); }),
+                     "MPI_File_open", path);
 }
 
 /// All processes agree before and after the call of MPI: closing is collective, too, so a file must not be
 /// open on some of them. A handle that only some have got is lost.
-Status MpiFiles::open_now(const std::string& path, const Hints& hints, const Own& own) {
-  const auto all_are = [this](const Status& mine) {
-    int ok = mine.is_ok() ? 1 : 0;
-    expect_success(MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, comm_), "MPI_Allreduce");
-    return ok != 0;
-  };
+Status MpiFiles::Calls::open(const std::string& path, const Hints& hints, const Own& own, bool& is_open) {
   const Status looked = guarded([&] { return own(); });
-  meet();
+  if (!meet()) return abandoned();
   if (!all_are(looked)) return looked;
   MPI_Info info = info_of(hints);
-  MPI_File file = MPI_FILE_NULL;
-  const Status opened = file_status(
-      MPI_File_open(comm_, name_for_mpi(path).c_str(), MPI_MODE_RDWR, info, &file), "MPI_File_open", path);
+  Status first;
+  for (const std::string& name : names_for_mpi(path)) {
+    MPI_File file = MPI_FILE_NULL;
+    const Status opened = open_as(path, name, info, file);
+    if (first.is_ok()) first = opened;
+    if (!all_are(opened)) continue;
+    // Files inherit the handler of MPI_FILE_NULL, which the program may have changed.
+    MPI_File_set_errhandler(file, MPI_ERRORS_RETURN);
+    files_[path] = file;
+    is_open = true;
+    break;
+  }
   MPI_Info_free(&info);
-  if (!all_are(opened)) return opened;
-  files_[path] = file;
-  return {};
+  return is_open ? Status() : first;
 }
 
-void MpiFiles::write(std::string path, std::vector<Run> runs, int calls, Own own, Done done) {
-  enqueue([this, path = std::move(path), runs = std::move(runs), calls,
-           own = std::move(own)] { return write_now(path, runs, calls, own); },
-          std::move(done));
-}
-
-Status MpiFiles::write_now(const std::string& path, const std::vector<Run>& runs, int calls, const Own& own) {
+Status MpiFiles::Calls::write(const std::string& path, const std::vector<Run>& runs, int calls,
+                              const Own& own) {
   const auto file = files_.find(path);
   if (file == files_.end()) return {Code::state, cat("write ", path, ": the servers have not opened it")};
   Status status = guarded([&] { return own(); });
@@ -225,40 +305,76 @@ Status MpiFiles::write_now(const std::string& path, const std::vector<Run>& runs
     shares.clear();
   }
   shares.resize(static_cast<std::size_t>(calls));
-  meet();
+  if (!meet()) return abandoned();
   for (const Share& share : shares) {
-    const Status written = file_status(write_share(file->second, share), "MPI_File_write_at_all", path);
+    const Status written =
+        file_status(in_mpi([&] { return write_share(file->second, share); }), "MPI_File_write_at_all", path);
     if (status.is_ok()) status = written;
   }
   return status;
 }
 
+Status MpiFiles::Calls::sync(const std::string& path, const Own& own) {
+  const auto file = files_.find(path);
+  if (file == files_.end()) return {Code::state, cat("sync ", path, ": the servers have not opened it")};
+  if (!meet()) return abandoned();
+  const Status synced =
+      file_status(in_mpi([&] { return MPI_File_sync(file->second); }), "MPI_File_sync", path);
+  const Status mine = guarded([&] { return own(); });
+  return synced.is_ok() ? mine : synced;
+}
+
+Status MpiFiles::Calls::close(const std::string& path, const Own& own) {
+  auto file = files_.extract(path);
+  Status closed;
+  if (!file.empty()) {
+    if (!meet()) return abandoned();
+    closed = file_status(in_mpi([&] { return MPI_File_close(&file.mapped()); }), "MPI_File_close", path);
+  }
+  const Status mine = guarded([&] { return own(); });
+  return closed.is_ok() ? mine : closed;
+}
+
+Result<std::unique_ptr<CollectiveFiles>> MpiFiles::create(MPI_Comm comm, std::function<void()> wake) {
+  std::unique_ptr<MpiFiles> files(new MpiFiles(std::make_shared<Calls>(comm, std::move(wake))));
+  Result<std::thread> thread = start_thread([calls = files->calls_] { calls->run(); });
+  if (!thread.is_ok()) return thread.status().in("no thread for collective calls can be started");
+  files->thread_ = std::move(*thread);
+  return std::unique_ptr<CollectiveFiles>(std::move(files));
+}
+
+MpiFiles::~MpiFiles() {
+  if (!thread_.joinable()) return;
+  if (calls_->abandon())
+    thread_.join();
+  else
+    thread_.detach();
+}
+
+bool MpiFiles::poll() { return calls_->poll(); }
+
+void MpiFiles::open(std::string path, Hints hints, Own own, Opened opened) {
+  const auto is_open = std::make_shared<bool>(false);
+  calls_->enqueue([&calls = *calls_, is_open, path = std::move(path), hints = std::move(hints),
+                   own = std::move(own)] { return calls.open(path, hints, own, *is_open); },
+                  [is_open, opened = std::move(opened)](const Status& status) { opened(status, *is_open); });
+}
+
+void MpiFiles::write(std::string path, std::vector<Run> runs, int calls, Own own, Done done) {
+  calls_->enqueue([&to = *calls_, path = std::move(path), runs = std::move(runs), calls,
+                   own = std::move(own)] { return to.write(path, runs, calls, own); },
+                  std::move(done));
+}
+
 void MpiFiles::sync(std::string path, Own own, Done done) {
-  enqueue(
-      [this, path = std::move(path), own = std::move(own)]() -> Status {
-        const auto file = files_.find(path);
-        if (file == files_.end())
-          return {Code::state, cat("sync ", path, ": the servers have not opened it")};
-        meet();
-        const Status synced = file_status(MPI_File_sync(file->second), "MPI_File_sync", path);
-        const Status mine = guarded([&] { return own(); });
-        return synced.is_ok() ? mine : synced;
-      },
+  calls_->enqueue(
+      [&calls = *calls_, path = std::move(path), own = std::move(own)] { return calls.sync(path, own); },
       std::move(done));
 }
 
 void MpiFiles::close(std::string path, Own own, Done done) {
-  enqueue(
-      [this, path = std::move(path), own = std::move(own)]() -> Status {
-        auto file = files_.extract(path);
-        Status closed;
-        if (!file.empty()) {
-          meet();
-          closed = file_status(MPI_File_close(&file.mapped()), "MPI_File_close", path);
-        }
-        const Status mine = guarded([&] { return own(); });
-        return closed.is_ok() ? mine : closed;
-      },
+  calls_->enqueue(
+      [&calls = *calls_, path = std::move(path), own = std::move(own)] { return calls.close(path, own); },
       std::move(done));
 }
 

@@ -3,11 +3,7 @@
 
 #include <mpi.h>
 
-#include <condition_variable>
-#include <deque>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "ground/comm/collective/collective_files.hpp"
@@ -22,33 +18,24 @@ class MpiFiles final : public CollectiveFiles {
   /// Local. `comm` must outlive the object; no other thread makes collective calls with it meanwhile. The
   /// thread calls `wake` after each call. Returns Code::memory if the system gives no thread.
   static Result<std::unique_ptr<CollectiveFiles>> create(MPI_Comm comm, std::function<void()> wake);
-  /// Blocks until all queued calls are made.
+  /// Abandons the calls that are not made: the other processes may never come to them, if this one exits
+  /// without tr_finalize. Blocks until the process's own part of a call is over, and for seconds while the
+  /// thread is inside of MPI. A thread that stays there is left behind, with all that it uses.
   ~MpiFiles() override;
   MpiFiles(const MpiFiles&) = delete;
   MpiFiles& operator=(const MpiFiles&) = delete;
 
-  void open(std::string path, Hints hints, Own own, Done done) override;
+  void open(std::string path, Hints hints, Own own, Opened opened) override;
   void write(std::string path, std::vector<Run> runs, int calls, Own own, Done done) override;
   void sync(std::string path, Own own, Done done) override;
   void close(std::string path, Own own, Done done) override;
   bool poll() override;
 
  private:
-  MpiFiles(MPI_Comm comm, std::function<void()> wake) : comm_(comm), wake_(std::move(wake)) {}
-  void enqueue(Own call, Done done);
-  void run();
-  void meet() const;
-  Status open_now(const std::string& path, const Hints& hints, const Own& own);
-  Status write_now(const std::string& path, const std::vector<Run>& runs, int calls, const Own& own);
+  class Calls;
+  explicit MpiFiles(std::shared_ptr<Calls> calls) : calls_(std::move(calls)) {}
 
-  const MPI_Comm comm_;
-  const std::function<void()> wake_;
-  std::map<std::string, MPI_File> files_;  // the thread alone uses it
-  std::mutex mutex_;
-  std::condition_variable queued_;
-  std::deque<std::pair<Own, Done>> calls_;
-  std::deque<std::pair<Done, Status>> made_;
-  bool stopping_ = false;
+  const std::shared_ptr<Calls> calls_;  // the thread's, too
   std::thread thread_;
 };
 

@@ -121,11 +121,11 @@ TEST(faulty_target, a_write_of_another_library_may_fail_and_is_never_short) {
   EXPECT_EQ(target->count_write("a", 5).code(), Code::space);
   const auto file = *target->open("a", OpenMode::create);
   target->restart({1, Fault::no_space, set_of(Call::write)});
-  EXPECT_EQ(file->reserve(0, 5).code(), Code::space);
-  EXPECT_TRUE(file->reserve(0, 5).is_ok());
+  EXPECT_EQ(file->reserve(std::vector<Range>{{0, 5}}).code(), Code::space);
+  EXPECT_TRUE(file->reserve(std::vector<Range>{{0, 5}}).is_ok());
   target->restart({1, Fault::short_write, set_of(Call::write)});
   EXPECT_TRUE(target->count_write("a", 5).is_ok());
-  EXPECT_TRUE(file->reserve(0, 5).is_ok());
+  EXPECT_TRUE(file->reserve(std::vector<Range>{{0, 5}}).is_ok());
   EXPECT_FALSE(target->fired());
 }
 

@@ -93,6 +93,19 @@ class CountingSystem final : public System {
   int calls = 0;
 };
 
+/// Allocates as the system does, until a call fails with an error.
+class FullSystem final : public System {
+ public:
+  FullSystem(int calls, int error) : calls_(calls), error_(error) {}
+  int fallocate(int descriptor, int mode, off_t offset, off_t size) override {
+    return calls_-- > 0 ? System::fallocate(descriptor, mode, offset, size) : -error_;
+  }
+
+ private:
+  int calls_;
+  const int error_;
+};
+
 /// Address space of any size that takes no memory as long as it is only read or only named.
 class Emptiness {
  public:
@@ -139,6 +152,54 @@ Status exercise(Target& target, const std::string& root) {
   TR_TRY((*again)->close());
   const std::string got = text_of(data);
   return got == "Abcdefghijklmnopqrstuvwxyz01" ? Status() : Status(Code::corrupt, "read back: " + got);
+}
+
+TEST(posix_reserve, a_failure_gives_back_all_that_was_taken) {
+  for (const char* const directory : {"/dev/shm", "/tmp"}) {
+    const std::string path = cat(directory, "/tailrace-reserve-", ::getpid());
+    PosixTarget target(std::make_shared<FullSystem>(2, ENOSPC));
+    const auto file = *target.open(path, OpenMode::anew);
+    const auto blocks = [&] {
+      struct stat info {};
+      return ::stat(path.c_str(), &info) == 0 ? info.st_blocks : -1;
+    };
+    EXPECT_TRUE(file->write(bytes_of("kept"), 0).is_ok());
+    EXPECT_TRUE(file->sync().is_ok());
+    const auto before = blocks();
+    const Status status =
+        file->reserve(std::vector<Range>{{4, 1 << 20}, {3 << 20, 1 << 20}, {5 << 20, 1 << 20}});
+    EXPECT_EQ(status.code(), Code::space);
+    EXPECT_NE(status.text().find("room for 3145728 bytes of"), std::string::npos) << status.text();
+    EXPECT_EQ(blocks(), before) << directory;
+    EXPECT_EQ(contents_of(target, path), "kept");
+    EXPECT_TRUE(file->close().is_ok());
+    EXPECT_TRUE(target.remove(path).is_ok());
+  }
+}
+
+TEST(posix_reserve, room_that_is_not_used_can_be_given_back) {
+  const ScratchDirectory scratch;
+  const auto target = posix_target();
+  const auto file = *target->open(scratch / "a", OpenMode::create);
+  EXPECT_TRUE(file->write(bytes_of("kept"), 0).is_ok());
+  EXPECT_TRUE(file->sync().is_ok());
+  struct stat before {
+  }, after{};
+  ASSERT_EQ(::stat((scratch / "a").c_str(), &before), 0);
+  EXPECT_TRUE(file->reserve(std::vector<Range>{{4, 8 << 20}}).is_ok());
+  file->give_back_room();
+  ASSERT_EQ(::stat((scratch / "a").c_str(), &after), 0);
+  EXPECT_EQ(after.st_blocks, before.st_blocks);
+  EXPECT_EQ(contents_of(*target, scratch / "a"), "kept");
+}
+
+TEST(posix_reserve, without_the_call_all_ranges_together_must_fit) {
+  const ScratchDirectory scratch;
+  PosixTarget target(std::make_shared<FullSystem>(0, EOPNOTSUPP));
+  const auto file = *target.open(scratch / "a", OpenMode::create);
+  const Bytes most = target.space(scratch.path())->free / 3 * 2;
+  EXPECT_TRUE(file->reserve(std::vector<Range>{{0, most}}).is_ok());
+  EXPECT_EQ(file->reserve(std::vector<Range>{{0, most}, {most, most}}).code(), Code::space);
 }
 
 TEST(posix_loops, hide_an_interruption_of_any_system_call) {

@@ -167,7 +167,7 @@ Status check_owner(const Option& given, const formats::Format& format, FormatTab
   }
   std::string owners;
   for (const formats::Format& owner : formats::all())
-    if (option_of(owner, table, given.key)) owners += cat(owners.empty() ? "format=" : " and ", owner.name);
+    if (option_of(owner, table, given.key)) owners += cat(owners.empty() ? "format=" : ", ", owner.name);
   if (!owners.empty())
     return settings_error(
         cat(given.key, "= belongs to ", owners, "; format=", format.name, " does not take it"));

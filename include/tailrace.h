@@ -114,7 +114,8 @@ TR_API int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options);
 
 /* Collective over the compute ranks; on servers local, where it returns the session's last verdict. Ends the
  * session and closes everything that is still open. Blocks until all compute ranks have called it and
- * everything put is durable. Returns an error that no other call has returned yet. */
+ * everything put is durable. Returns an error that no other call has returned yet. A stream that has nothing
+ * but fields without time is written by tr_stream_close alone: still open here, it is named in a warning. */
 TR_API int tr_finalize(void);
 
 /* Local. Prints `message` to standard error, on compute rank 0 only. Without a session it prints on rank 0 of

@@ -54,7 +54,8 @@ static int write_line(char* const* part, const double* values) {
 int main(int argc, char** argv) {
   MPI_Comm compute;
   char line[4096];
-  MPI_Init(&argc, &argv);
+  int threads;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads); /* method=mpiio needs it */
   double* values = malloc(sizeof *values * MOST_VALUES);
   int failed = values == NULL || tr_init(MPI_COMM_WORLD, &compute, NULL);
   for (int n = 0; !failed && n < MOST_VALUES; n++) values[n] = 280 + n % 100 * 0.1;

@@ -38,11 +38,14 @@ static int write_line(char* const* part, const double* values) {
   tr_stream* stream = NULL;
   tr_index shape[MOST_DIMS];
   const int ndims = shape_of(part[2], shape);
+  const int has_weights = strstr(part[5], "weights=area") != NULL; /* a field that the program puts, too */
   const int failed =
       tr_layout_block(ndims, shape, NULL, &layout) ||
       (part[6][0] != '\0' && tr_layout_georeference(layout, part[6])) ||
       tr_stream_create(part[0], part[3], &stream) ||
+      (has_weights && tr_stream_define(stream, "area", layout, TR_F64, "time=none")) ||
       tr_stream_define(stream, part[4], layout, TR_F64, part[5]) ||
+      (has_weights && tr_stream_put(stream, "area", values)) ||
       put_steps(stream, strstr(part[3], "time=model") != NULL, part[1], part[4], part[5], values) ||
       tr_stream_close(&stream);
   puts(failed ? tr_error() : "ok");

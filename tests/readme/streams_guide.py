@@ -11,7 +11,7 @@ GRID = ("keys='gridType=regular_ll, latitudeOfFirstGridPointInDegrees=50, longit
         "iDirectionIncrementInDegrees=1, jDirectionIncrementInDegrees=1'")
 LEAD = "21600"
 # Options of fields that need something of the stream: a format that has them, or an interval.
-STREAM_OPTIONS = {"over": "format=cdf5", "attributes": "format=cdf5", "time": "format=cdf5", "compress": "format=netcdf4", "chunks": "format=netcdf4", "operation": "interval=1h"}
+STREAM_OPTIONS = {"over": "format=cdf5", "weights": "format=cdf5", "attributes": "format=cdf5", "time": "format=cdf5", "compress": "format=netcdf4", "chunks": "format=netcdf4", "operation": "interval=1h"}
 
 
 def fail(text):

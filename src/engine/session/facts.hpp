@@ -25,7 +25,7 @@ struct Facts {
   /// Makes the executor for the jobs of a server, with `computing` workers that compute. The executor calls
   /// `wake` after each job. If this function is empty, the session makes threads that run the jobs.
   std::function<std::unique_ptr<executor::Executor>(int computing, std::function<void()> wake)> make_executor;
-  /// What this rank has for methods with collective calls.
+  /// The means of this rank to take part in collective calls of a method (pipeline::Method::is_collective).
   struct Collective {
     /// Makes the files that the servers write together; called on servers alone. Their thread calls `wake`
     /// after each call.

@@ -169,8 +169,8 @@ OutputState look_at_recorded(Target& target, const SharedFlush& from) {
   if (is_held(target, state)) return state;
   const Result<FlushStanding> standing = guarded([&] { return standing_of(target, from); });
   if (!standing.is_ok()) {
-    // What is damaged beside one file does not keep the others from going back. A load leaves it as it is,
-    // too.
+    // A restore brings the other files back although this one's undo files are damaged, and leaves this one
+    // as it is. So does a load.
     state.outlook = standing.status().code() == Code::corrupt ? Outlook::stays : Outlook::unknown;
     state.text = standing.status().text();
     return state;

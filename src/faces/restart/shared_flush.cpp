@@ -165,7 +165,7 @@ Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& fr
 
 namespace {
 
-/// What copies of one checkpoint tell of a shared file.
+/// The result of reading all copies of a checkpoint for a shared file.
 struct Needing {
   bool are_whole = true;  // all could be read: one may be unfinished
   bool record_it = false;
@@ -255,7 +255,8 @@ Result<std::vector<UselessFlushFiles>> useless_flush_files(storage::Target& targ
     TR_TRY(now.status());
     // Or another checkpoint may have recorded it.
     if (!*now || (*now)->open != (*kept)->open || (*now)->claims != (*kept)->claims) continue;
-    // Whoever brings the file back to an earlier flush needs undo files that no copy needs.
+    // A restore to a flush before the lowest that copies record is under way: it needs undo files that no
+    // copy needs.
     const Result<std::optional<journal::Flushed>> last = journal::read_flushed(target, path);
     TR_TRY(last.status());
     if (*last && journal::is_restore(**last) && (*last)->generation < **needed) continue;

@@ -13,7 +13,7 @@ namespace tailrace::journal {
 
 // The files beside a shared file with which it survives a crash; docs/formats/undo-files.md#of-shared-files
 
-/// What FILE.undo said before a restore to an earlier flush was announced.
+/// The content of FILE.undo before a restore to an earlier flush was announced in it.
 struct BeforeRestore {
   std::int64_t generation = -1;  // -1: there was none, the file was closed
   Bytes size = 0;

@@ -385,7 +385,7 @@ Result<std::optional<Position>> way_back_now(storage::Target& target, const Reco
   return found;
 }
 
-/// What a restore finds before it changes anything.
+/// The state of a file that a restore has read and not changed yet.
 struct Restore {
   Position way;
   std::optional<Flushed> last;  // FILE.undo

@@ -306,7 +306,8 @@ void Rounds::end_call() {
       return over_(call.step, static_cast<int>(call.chunks.size()), call.status);
     }
     case CallKind::sync:
-      // What is written next goes through new descriptors: those whose fsync failed stay failed.
+      // Servers close the file, and open it anew for the next round: a descriptor whose fsync failed stays
+      // failed.
       if (!call.status.is_ok()) file.is_to_close = true;
       return call.done(call.status);
     case CallKind::close:

@@ -10,7 +10,7 @@
 
 namespace tailrace::pipeline {
 
-/// What a server writes in one call.
+/// The runs of bytes that a server writes in one collective call.
 struct Runs {
   std::vector<comm::CollectiveFiles::Run> list;
   Bytes end = 0;   // of the last run

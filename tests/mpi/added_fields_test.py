@@ -38,13 +38,6 @@ def goes_on(path, options, last, add, how, servers=1, end=26):
     return ran(path, more, (last + 1, end), 0, "swapped", ranks=2 + servers, servers=servers)
 
 
-def image(path):
-    """The bytes of a file, or of all objects of a store by name."""
-    if os.path.isfile(path):
-        return contents(path)
-    return {os.path.relpath(os.path.join(folder, name), path): contents(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names}
-
-
 def expect_files(directory, ending, wanted, days=(FIRST, SECOND)):
     for day in days:
         check(image(f"{directory}/{day}.{ending}") == wanted[day], f"{directory}: the file of {day} differs")

@@ -21,14 +21,6 @@ def ran(*arguments, ranks=3, servers=0):
     return out
 
 
-def image(path):
-    """The bytes of a file, or of all objects of a store by name."""
-    if os.path.isfile(path):
-        return contents(path)
-    return {os.path.relpath(os.path.join(folder, name), path): contents(os.path.join(folder, name))
-            for folder, _, names in os.walk(path) for name in names}
-
-
 def without_land(file):
     """The collective file of a layout in which nobody owns land."""
     zeros = bytearray(file)

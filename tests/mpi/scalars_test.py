@@ -36,14 +36,6 @@ def ran(path, options="", how="", first=0, steps=2, ranks=3, servers=1, code=0):
     return out
 
 
-def image(path):
-    """The bytes of a file, or of all objects of a store by name."""
-    if os.path.isfile(path):
-        return contents(path)
-    return {os.path.relpath(os.path.join(folder, name), path): contents(os.path.join(folder, name))
-            for folder, _, names in os.walk(path) for name in names}
-
-
 def expect_store(path, steps):
     objects = image(path)
     for name, (_, dimensions) in KINDS.items():

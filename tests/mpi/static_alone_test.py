@@ -30,13 +30,6 @@ def written(path, options="", how="alone", steps=0, ranks=3, servers=1, code=0):
     return out
 
 
-def image(path):
-    """The bytes of a file, or of all objects of a store by name."""
-    if os.path.isfile(path):
-        return contents(path)
-    return {os.path.relpath(os.path.join(folder, name), path): contents(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names}
-
-
 def identity(path):
     """What changes if somebody writes the file anew."""
     first = os.stat(path if os.path.isfile(path) else f"{path}/mask/c.0.0")

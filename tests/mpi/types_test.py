@@ -51,14 +51,6 @@ def ran(path, options="base=2026-03-01", how="", steps=2, ranks=3, servers=1, co
     return out
 
 
-def image(path):
-    """The bytes of a file, or of all objects of a store by name."""
-    if os.path.isfile(path):
-        return contents(path)
-    return {os.path.relpath(os.path.join(folder, name), path): contents(os.path.join(folder, name))
-            for folder, _, names in os.walk(path) for name in names}
-
-
 def same(got, kind, wanted):
     return got.dtype == numpy.dtype(kind) and numpy.array_equal(got, wanted)
 

@@ -31,13 +31,6 @@ def written(path, options="", how="", first=0, steps=2, ranks=3, servers=1, code
     return out
 
 
-def image(path):
-    """The bytes of a file, or of all objects of a store by name."""
-    if os.path.isfile(path):
-        return contents(path)
-    return {os.path.relpath(os.path.join(folder, name), path): contents(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names}
-
-
 def joined(values, weights, axes, is_sum=False):
     """Returns sums of products, in C order of what is left, or these by the sums of weights; NaN where nothing counts."""
     weights = numpy.broadcast_to(weights, values.shape)

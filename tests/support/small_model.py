@@ -107,6 +107,14 @@ def contents(path):
         return None
 
 
+def image(path):
+    """Returns the bytes of a file, or of all objects of a store by name."""
+    if os.path.isfile(path):
+        return contents(path)
+    return {os.path.relpath(os.path.join(folder, name), path): contents(os.path.join(folder, name))
+            for folder, _, names in os.walk(path) for name in names}
+
+
 def tailrace(*args, limit=LIMIT):
     done = subprocess.run([COMMAND, *args], capture_output=True, text=True, timeout=limit)
     return done.returncode, done.stdout, done.stderr

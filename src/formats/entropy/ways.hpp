@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+// The instructions of each way, for the attribute `target` of the functions that are compiled for it. What
+// they inline is compiled for the same instructions. GCC takes vectors of 256 bits unless it is told
+// otherwise.
+#define TAILRACE_ENTROPY_AVX2 "avx2,bmi,bmi2,lzcnt,popcnt"
+#if defined(__clang__)
+#define TAILRACE_ENTROPY_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt"
+#else
+#define TAILRACE_ENTROPY_AVX512 \
+  "avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt,prefer-vector-width=512"
+#endif

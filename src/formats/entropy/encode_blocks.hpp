@@ -86,50 +86,71 @@ TAILRACE_ENTROPY_INLINE Costs<Sum> assess(const Code* mapped, int block, int cod
   return costs;
 }
 
-/// Writes the `bits` low bits of each code.
+/// The bits of several codes, behind one another.
+struct Joined {
+  std::uint64_t bits, count;
+  TAILRACE_ENTROPY_INLINE Joined before(const Joined& next) const {
+    return {bits << next.count % 64 | next.bits, count + next.count};
+  }
+};
+
+constexpr bool is_little = std::endian::native == std::endian::little;
+constexpr std::uint64_t low_half = 0xffffffff;
+constexpr int together = 8;  // codes whose bits are written at once
+constexpr int most_block = 64;
+
+/// Writes the `bits` low bits of each code from `first` on, one by one.
 template <typename Code>
-TAILRACE_ENTROPY_INLINE void put_low_bits(BitWriter& out, const Code* mapped, int first, int block,
-                                          int bits) {
-  if (bits == 0) return;
+TAILRACE_ENTROPY_INLINE void put_low_bits_singly(BitWriter& out, const Code* mapped, int first, int end, int bits) {
   const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-  const auto width = static_cast<unsigned>(bits);
-  const auto low = [&](int i) __attribute__((always_inline)) { return mapped[i] & mask; };
-  int i = first;
-  const int begin = (first + 3) / 4 * 4;
-  for (; i < begin; ++i) out.put(low(i), width);
-  if (8 * width <= BitWriter::most) {
-    for (; i + 8 <= block; i += 8) {
-      const std::uint64_t one = low(i) << 3 * bits | low(i + 1) << 2 * bits | low(i + 2) << bits | low(i + 3);
-      const std::uint64_t two =
-          low(i + 4) << 3 * bits | low(i + 5) << 2 * bits | low(i + 6) << bits | low(i + 7);
-      out.put(one << 4 * bits | two, 8 * width);
-    }
-  }
-  if (4 * width <= BitWriter::most) {
-    for (; i < block; i += 4)
-      out.put(low(i) << 3 * bits | low(i + 1) << 2 * bits | low(i + 2) << bits | low(i + 3), 4 * width);
-  } else if (2 * width <= BitWriter::most) {
-    for (; i < block; i += 2) out.put(low(i) << bits | low(i + 1), 2 * width);
-  }
-  for (; i < block; ++i) out.put(low(i), width);
+  for (int i = first; i < end; ++i) out.put(mapped[i] & mask, static_cast<unsigned>(bits));
 }
 
-/// Writes the unary parts of codes that are split at `split`; `zeros` is the sum of the parts.
-template <typename Sum, typename Code>
-TAILRACE_ENTROPY_INLINE void put_unary_parts(BitWriter& out, const Code* mapped, int first, int block,
-                                             int split, Sum zeros) {
-  constexpr int together = 8;
-  if (first == 0 && zeros <= BitWriter::most - together) {
-    for (int i = 0; i < block; i += together) {
-      std::uint64_t bits = 1;  // the topmost one tells how many bits there are
-      for (int j = 0; j < together; ++j) bits = bits << (mapped[i + j] >> split) << 1 | 1;
-      const auto count = static_cast<unsigned>(63 - std::countl_zero(bits));
-      out.put(bits ^ std::uint64_t{1} << count, count);
+/// Joins the `bits` low bits of the codes that lie in each octet of octets: four narrow codes, or two wide ones. The
+/// code with the lowest address comes first.
+template <typename Code>
+TAILRACE_ENTROPY_INLINE void join_low_bits(const Code* mapped, int words, int bits, std::uint64_t* joined) {
+  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+  for (int i = 0; i < words; ++i) {
+    std::uint64_t word;
+    std::memcpy(&word, reinterpret_cast<const std::byte*>(mapped) + i * 8, sizeof word);
+    if constexpr (sizeof(Code) == 2) {
+      constexpr std::uint64_t evens = 0x0000ffff0000ffff;
+      const std::uint64_t pairs = (word & mask * 0x0000000100000001) << bits |
+                                  (word >> 16 & evens & mask * 0x0000000100000001);
+      joined[i] = (pairs & low_half) << 2 * bits | pairs >> 32;
+    } else {
+      joined[i] = (word & mask) << bits | (word >> 32 & mask);
     }
-    return;
   }
-  int i = first;
-  while (i < block) {
+}
+
+/// Writes the `bits` low bits of each code from `first` on.
+template <typename Code>
+TAILRACE_ENTROPY_INLINE void put_low_bits(BitWriter& out, const Code* mapped, int first, int block, int bits) {
+  constexpr int each = 8 / static_cast<int>(sizeof(Code));  // codes in a word
+  if (bits == 0) return;
+  const auto width = static_cast<unsigned>(bits * each);
+  if (!is_little || first != 0 || width > BitWriter::most)
+    return put_low_bits_singly(out, mapped, first, block, bits);
+  const int words = block / each;
+  alignas(64) std::uint64_t joined[most_block / each];
+  join_low_bits(mapped, words, bits, joined);
+  if (2 * width > BitWriter::most) {
+    for (int i = 0; i < words; ++i) out.put(joined[i], width);
+  } else if (4 * width > BitWriter::most || each == 4) {
+    for (int i = 0; i < words; i += 2) out.put(joined[i] << width | joined[i + 1], 2 * width);
+  } else {
+    for (int i = 0; i < words; i += 4)
+      out.put((joined[i] << width | joined[i + 1]) << 2 * width | joined[i + 2] << width | joined[i + 3], 4 * width);
+  }
+}
+
+/// Writes the unary parts of codes that are split at `split`, from `first` on, one after the other.
+template <typename Code>
+TAILRACE_ENTROPY_INLINE void put_unary_parts_singly(BitWriter& out, const Code* mapped, int first, int block,
+                                                    int split) {
+  for (int i = first; i < block;) {
     std::uint64_t bits = 0;
     unsigned count = 0;
     for (; i < block; ++i) {
@@ -143,6 +164,62 @@ TAILRACE_ENTROPY_INLINE void put_unary_parts(BitWriter& out, const Code* mapped,
     else
       out.put_unary(mapped[i++] >> split);
   }
+}
+
+/// Joins the unary parts of the codes that lie in each word. A part is at most 2^14. The counts are right, and the bits
+/// are, if each part of a narrow code has fewer than 32 bits, and that of a wide one fewer than 64.
+template <typename Code>
+TAILRACE_ENTROPY_INLINE void join_unary_parts(const Code* mapped, int words, int split, std::uint64_t* bits,
+                                              std::uint64_t* counts) {
+  if constexpr (sizeof(Code) == 2) {
+    alignas(64) std::uint32_t pair_bits[most_block / 2], pair_counts[most_block / 2];
+    for (int i = 0; i < 2 * words; ++i) {
+      std::uint32_t pair;
+      std::memcpy(&pair, mapped + 2 * i, sizeof pair);
+      const std::uint32_t first = ((pair & 0xffff) >> split) + 1, second = (pair >> 16 >> split) + 1;
+      pair_bits[i] = 1U << second % 32 | 1;
+      pair_counts[i] = first + second;
+    }
+    for (int i = 0; i < words; ++i) {
+      std::uint64_t both, count;
+      std::memcpy(&both, pair_bits + 2 * i, sizeof both);
+      std::memcpy(&count, pair_counts + 2 * i, sizeof count);
+      bits[i] = (both & low_half) << (count >> 32) % 64 | both >> 32;
+      counts[i] = (count & low_half) + (count >> 32);
+    }
+  } else {
+    for (int i = 0; i < words; ++i) {
+      std::uint64_t pair;
+      std::memcpy(&pair, mapped + 2 * i, sizeof pair);
+      const std::uint64_t first = ((pair & low_half) >> split) + 1, second = (pair >> 32 >> split) + 1;
+      bits[i] = std::uint64_t{1} << second % 64 | 1;
+      counts[i] = first + second;
+    }
+  }
+}
+
+/// Writes the unary parts of codes that are split at `split`; `zeros` is the sum of the parts.
+template <typename Sum, typename Code>
+TAILRACE_ENTROPY_INLINE void put_unary_parts(BitWriter& out, const Code* mapped, int first, int block, int split,
+                                             Sum zeros) {
+  constexpr int each = 8 / static_cast<int>(sizeof(Code)), joins = together / each;
+  constexpr Sum most_zeros = 1 << 14;
+  // The shortest that eight parts can be if one of them has 32 bits is 39.
+  constexpr std::uint64_t most_joined = each == 4 ? 31 + together - 1 : BitWriter::most;
+  if (!is_little || first != 0 || zeros > most_zeros)
+    return put_unary_parts_singly(out, mapped, first, block, split);
+  const int words = block / each;
+  alignas(64) std::uint64_t bits[most_block / each], counts[most_block / each];
+  join_unary_parts(mapped, words, split, bits, counts);
+  Joined joined[most_block / together];
+  std::uint64_t longest = 0;
+  for (int i = 0; i < words / joins; ++i) {
+    joined[i] = {bits[joins * i], counts[joins * i]};
+    for (int j = 1; j < joins; ++j) joined[i] = joined[i].before({bits[joins * i + j], counts[joins * i + j]});
+    longest = std::max(longest, joined[i].count);
+  }
+  if (longest > most_joined) return put_unary_parts_singly(out, mapped, first, block, split);
+  for (int i = 0; i < words / joins; ++i) out.put(joined[i].bits, static_cast<unsigned>(joined[i].count));
 }
 
 /// Writes the blocks of a segment: a scalar chain, because the choice of a split begins at that of the block
@@ -210,7 +287,6 @@ struct SegmentWriter {
 template <int usual_block, typename Sum, typename Code>
 TAILRACE_ENTROPY_INLINE void encode_codes(const Parameters& parameters, const Code* codes, Index count,
                                           int& split, BitWriter& bits) {
-  constexpr int most_block = 64;
   alignas(64) Code mapped[segment_blocks * most_block];
   const int block = usual_block != 0 ? usual_block : parameters.block;
   const auto largest = static_cast<Code>(std::numeric_limits<Code>::max() >>

@@ -52,8 +52,10 @@ struct BitReader {
   }
 };
 
-/// Reads the unary parts of a block's codes. Returns all parts, or-ed.
-TAILRACE_ENTROPY_INLINE std::uint64_t take_unary_parts(BitReader& in, std::uint32_t* parts, int count) {
+/// Reads the unary parts of a block's codes. Returns all parts, or-ed; those that a `Code` cannot hold are
+/// cut in `parts`.
+template <typename Code>
+TAILRACE_ENTROPY_INLINE std::uint64_t take_unary_parts(BitReader& in, Code* parts, int count) {
   std::uint64_t any = 0;
   std::uint64_t before = 0;  // zeros of the part that began in an earlier window
   for (int i = 0; i < count;) {
@@ -66,16 +68,18 @@ TAILRACE_ENTROPY_INLINE std::uint64_t take_unary_parts(BitReader& in, std::uint3
       if (in.is_beyond()) return any;
       continue;
     }
-    unsigned used = 0;
-    for (int j = 0; j < ones; ++j) {
-      const auto zeros = static_cast<unsigned>(std::countl_zero(word));
+    const auto first = static_cast<std::uint64_t>(std::countl_zero(word));
+    word = word << first << 1;
+    parts[i] = static_cast<Code>(first + before);
+    any |= first + before;
+    std::uint64_t used = first + 1;
+    for (int j = 1; j < ones; ++j) {
+      const auto zeros = static_cast<std::uint64_t>(std::countl_zero(word));
       word = word << zeros << 1;
+      parts[i + j] = static_cast<Code>(zeros);
+      any |= zeros;
       used += zeros + 1;
-      parts[i + j] = zeros;
     }
-    parts[i] = static_cast<std::uint32_t>(std::min<std::uint64_t>(parts[i] + before, 0xffffffff));
-    any |= parts[i];
-    for (int j = 1; j < ones; ++j) any |= parts[i + j];
     before = 0;
     in.at += used;
     i += ones;
@@ -85,7 +89,7 @@ TAILRACE_ENTROPY_INLINE std::uint64_t take_unary_parts(BitReader& in, std::uint3
 
 /// Sets each code to its part and the `bits` bits that follow, which begin at bit in.at.
 template <typename Code>
-TAILRACE_ENTROPY_INLINE void take_low_bits(BitReader& in, const std::uint32_t* parts, int count, int bits,
+TAILRACE_ENTROPY_INLINE void take_low_bits(BitReader& in, const Code* parts, int count, int bits,
                                            Code* mapped) {
   const auto width = static_cast<unsigned>(bits);
   int i = 0;

@@ -93,7 +93,7 @@ struct BlockReader {
   }
   /// Reads the codes of a block that are split at `split`, from `mapped[first]` on.
   TAILRACE_ENTROPY_INLINE Flaw take_split(int split, int first, Code* mapped) {
-    std::uint32_t parts[64];
+    Code parts[64];
     const int count = block - first;
     const std::uint64_t any = take_unary_parts(in, parts, count);
     if (in.is_beyond()) return Flaw::ends_early;
@@ -115,7 +115,7 @@ struct BlockReader {
       const bool is_extension = option == 0 && in.take(1) != 0;
       if (at == 0) before = static_cast<Code>(in.take(static_cast<unsigned>(bits)));
       if (option == plain) {
-        constexpr std::uint32_t nothing[64] = {};
+        constexpr Code nothing[64] = {};
         take_low_bits(in, nothing, block - first, bits, mapped + first);
       } else if (option != 0) {
         flaw = take_split(static_cast<int>(option) - 1, first, mapped);

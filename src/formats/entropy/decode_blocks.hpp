@@ -35,16 +35,15 @@ TAILRACE_ENTROPY_INLINE void unmap_codes(const Code* mapped, int count, Code bef
     for (int i = 0; i < count; ++i) codes[i] = known[i + 1];
     return;
   }
+  // Without branches: near the edges of the range each way is as likely as the others.
+  std::int64_t code = before;
+  const std::int64_t last = largest;
   for (int i = 0; i < count; ++i) {
-    const auto room = static_cast<Code>(largest - before);
-    const bool is_low = before < room;
-    const Code reach = is_low ? before : room;
-    const auto step = static_cast<Code>((mapped[i] >> 1) + (mapped[i] & 1));
-    if (step <= reach)
-      before = static_cast<Code>(before + ((mapped[i] >> 1) ^ static_cast<Code>(0 - (mapped[i] & 1))));
-    else
-      before = is_low ? mapped[i] : static_cast<Code>(largest - mapped[i]);
-    codes[i] = before;
+    const std::int64_t number = mapped[i];
+    const std::int64_t near = code + ((number >> 1) ^ -(number & 1));
+    const std::int64_t inside = number > 2 * (last - code) ? last - number : near;
+    code = number > 2 * code ? number : inside;
+    codes[i] = static_cast<Code>(code);
   }
 }
 

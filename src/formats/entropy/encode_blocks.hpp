@@ -80,7 +80,7 @@ TAILRACE_ENTROPY_INLINE Costs<Sum> assess(const Code* mapped, int block, int cod
   const Sum first = costs.unary[0] - costs.unary[1], second = costs.unary[1] - costs.unary[2];
   costs.least = std::min(costs.base + (first > each ? 1 : 0) + (second > each ? 1 : 0), largest);
   costs.most = std::min(costs.base + (first >= each ? 1 : 0) + (second >= each ? 1 : 0), largest);
-  // From two bits a code on, a split at 1 is shorter than the second extension.
+  // Where codes are two or more on average, a split at 1 is shorter than the second extension.
   costs.extension = costs.sum < static_cast<Sum>(2 * block) ? static_cast<Sum>(extension_bits(mapped, block))
                                                             : std::numeric_limits<Sum>::max();
   return costs;

@@ -55,7 +55,7 @@ Status libaec_decode(const LibaecParameters& parameters, std::span<const std::by
                      std::span<std::byte> codes);
 
 /// Returns true if the encoder and the decoder of this module do what this process's libaec does, with a
-/// fixed set of samples of half a millisecond. Compares them at the first call of a process, and warns in the
+/// fixed set of samples, in a millisecond. Compares them at the first call of a process, and warns in the
 /// log if they differ. Always true in a build without libaec.
 bool agrees_with_libaec();
 

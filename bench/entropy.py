@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """What the entropy coder of CCSDS packing costs, beside libaec.
 
-  coder     nanoseconds a value on one thread, from codes in memory to the compressed stream and back, for codes of 12, 16 and 24 bits whose
+  coder     nanoseconds of processor time a value on one thread, from codes in memory to the compressed stream and back, for codes of 12, 16 and 24 bits whose
             differences have 3, 6 and 9 bits: ours in each way that this processor has, and libaec, in turn
 
 `./dev bench entropy` builds and calls this. Medians of at least five, the first turn dropped, with the lowest and the highest; the exit
@@ -29,10 +29,10 @@ class EntropyBench(Bench):
         for bits in BITS:
             for noise in NOISES:
                 run = self.launcher.run(1, "entropy_rate", ["--values", values, "--bits", bits, "--noise", noise], {})
-                figures += self.figures(run, f"coder.bits_{bits}.noise_{noise}")
+                figures += self.of_run(run, f"coder.bits_{bits}.noise_{noise}")
         self.show("The entropy coder, against libaec", figures)
 
-    def figures(self, run, name):
+    def of_run(self, run, name):
         found, theirs = [], {work: run[f"libaec.{work}"][1:] for work in BOUNDS}
         best = next(way for way in WAYS if run[f"{way}.encode"])
         for work, bound in BOUNDS.items():

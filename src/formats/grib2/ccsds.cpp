@@ -44,12 +44,6 @@ entropy::Parameters CcsdsParameters::coder(int bits) const {
 
 bool CcsdsParameters::usual() const { return flags == entropy::usual_flags && entropy::covers(coder(1)); }
 
-bool CcsdsParameters::readable() const {
-  CcsdsParameters same = *this;
-  same.flags |= entropy::layout_flags;
-  return same.usual();
-}
-
 Bytes ccsds_bound(const CcsdsParameters& parameters, Index count, int bits) {
   CcsdsParameters same = parameters;
   same.block = std::max(same.block, 8U);
@@ -67,7 +61,8 @@ Bytes CcsdsPacking::working_bytes(const CcsdsParameters& parameters, Index count
 template <typename Value>
 Status CcsdsPacking::append(const CcsdsParameters& parameters, const Value* values, Index count,
                             const Scaling& scaling, ByteVector& out) {
-  if (!entropy::agrees_with_libaec()) return append_by_libaec(parameters, values, count, scaling, out);
+  const bool is_own = coder_ == Coder::own || (coder_ == Coder::agreed && entropy::agrees_with_libaec());
+  if (!is_own) return append_by_libaec(parameters, values, count, scaling, out);
   return scaling.bits <= entropy::most_narrow_bits
              ? append_own<std::uint16_t>(parameters, values, count, scaling, out)
              : append_own<std::uint32_t>(parameters, values, count, scaling, out);

@@ -20,9 +20,6 @@ struct CcsdsParameters {
   /// Returns true if ecCodes passes these parameters to libaec unchanged, as it does with its own, and
   /// formats/entropy covers them.
   [[nodiscard]] bool usual() const;
-  /// Returns true if formats/entropy reads streams of these parameters. What the flags say about octets in
-  /// memory does not count, as with ecCodes.
-  [[nodiscard]] bool readable() const;
   /// Returns what formats/entropy is asked for.
   [[nodiscard]] entropy::Parameters coder(int bits) const;
 };
@@ -36,6 +33,10 @@ Bytes ccsds_bound(const CcsdsParameters& parameters, Index count, int bits);
 /// of its own.
 class CcsdsPacking {
  public:
+  /// Who compresses: formats/entropy if it agrees with libaec, or one of them in any case (for tests).
+  enum class Coder { agreed, own, libaec };
+  explicit CcsdsPacking(Coder coder = Coder::agreed) : coder_(coder) {}
+
   /// Appends the compressed codes of all values. The parameters must be usual().
   template <typename Value>
   Status append(const CcsdsParameters& parameters, const Value* values, Index count, const Scaling& scaling,
@@ -52,6 +53,7 @@ class CcsdsPacking {
   Status append_by_libaec(const CcsdsParameters& parameters, const Value* values, Index count,
                           const Scaling& scaling, ByteVector& out);
 
+  Coder coder_;
   ByteVector codes_;
   ByteVector compressed_;
 };

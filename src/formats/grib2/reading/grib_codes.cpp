@@ -78,12 +78,15 @@ template void decode_codes(const Codes&, Index, Index, float*);
 template void decode_codes(const Codes&, Index, Index, double*);
 
 bool decompresses(const CcsdsParameters& parameters) {
-  return entropy::has_libaec() || parameters.readable();
+  // Without these flags ecCodes 2.28 takes the octets of a code in another order when it writes, and again
+  // when it reads, so only ecCodes knows the codes.
+  const bool has_usual_order = (parameters.flags & entropy::layout_flags) == entropy::layout_flags;
+  return has_usual_order && (entropy::has_libaec() || parameters.usual());
 }
 
 Status decompress_codes(const CcsdsParameters& parameters, std::span<const std::byte> compressed, Index count,
                         Codes& codes, ByteVector& memory) {
-  const bool is_own = parameters.readable() && entropy::agrees_with_libaec();
+  const bool is_own = parameters.usual() && entropy::agrees_with_libaec();
   codes.width = is_own ? grib2::width_of_code(codes.bits) : entropy::libaec_width(codes.bits);
   memory.resize(static_cast<std::size_t>(count) * static_cast<std::size_t>(codes.width));
   codes.octets = memory.data();

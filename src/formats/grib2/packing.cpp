@@ -2,17 +2,14 @@
 #include "formats/grib2/packing.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cfloat>
 #include <cmath>
-#include <limits>
 
 namespace tailrace::grib2 {
 
 namespace {
 
-constexpr int lanes = 8;
 constexpr int largest_scale = 127;  // ecCodes takes E from -127 to 127
 constexpr Index block =
     2048;  // values packed at a time; a multiple of 8, so that each block ends on a whole octet
@@ -35,35 +32,6 @@ std::optional<int> binary_scale(double range, int bits) {
   while (fits(scale - 1)) --scale;
   if (scale < -largest_scale || scale > largest_scale) return std::nullopt;
   return scale;
-}
-
-/// The numbers of a scaling from which codes are computed.
-struct Coding {
-  explicit Coding(const Scaling& scaling)
-      : factor(power_of_ten(scaling.decimal)),
-        reference(scaling.reference),
-        divisor(std::ldexp(1.0, -scaling.binary)),
-        bits(scaling.bits) {}
-  double factor, reference, divisor;
-  int bits;
-};
-
-// Computes codes in ecCodes' order of operations, because the order decides how they round. `Whole` is a type
-// that holds every code.
-template <typename Whole, typename Code, typename Value>
-void compute_codes_in(const Value* values, Index count, Coding coding, Code* codes) {
-  for (Index i = 0; i < count; ++i)
-    codes[i] = static_cast<Code>(static_cast<Whole>(
-        (static_cast<double>(values[i]) * coding.factor - coding.reference) * coding.divisor + 0.5));
-}
-
-template <typename Code, typename Value>
-void compute_codes(const Value* values, Index count, Coding coding, Code* codes) {
-  // A code of fewer than 32 bits fits a signed 32-bit number. Vector instructions convert reals to these.
-  if (sizeof(Code) < 4 || coding.bits < 32)
-    compute_codes_in<std::int32_t>(values, count, coding, codes);
-  else
-    compute_codes_in<std::int64_t>(values, count, coding, codes);
 }
 
 void store_16(const std::uint16_t* codes, Index count, std::byte* to) {
@@ -106,31 +74,11 @@ void store_codes(const std::uint32_t* codes, Index count, int bits, std::byte* t
 
 }  // namespace
 
-template <typename Value>
-Range range_of(const Value* values, Index count) {
-  // Independent lanes let the compiler use vector instructions. x - x is 0 if x is finite, otherwise NaN.
-  std::array<Value, lanes> least, most, zero{};
-  least.fill(std::numeric_limits<Value>::max());
-  most.fill(std::numeric_limits<Value>::lowest());
-  const Index whole = count - count % lanes;
-  for (Index i = 0; i < whole; i += lanes) {
-    for (int j = 0; j < lanes; ++j) {
-      const Value x = values[i + j];
-      least[j] = x < least[j] ? x : least[j];
-      most[j] = x > most[j] ? x : most[j];
-      zero[j] += x - x;
-    }
-  }
-  for (Index i = whole; i < count; ++i) {
-    least[0] = std::min(least[0], values[i]);
-    most[0] = std::max(most[0], values[i]);
-    zero[0] += values[i] - values[i];
-  }
-  Range range{*std::min_element(least.begin(), least.end()), *std::max_element(most.begin(), most.end()),
-              true};
-  for (const Value sum : zero) range.finite = range.finite && sum == 0;
-  return range;
-}
+Coding::Coding(const Scaling& scaling)
+    : factor(power_of_ten(scaling.decimal)),
+      reference(scaling.reference),
+      divisor(std::ldexp(1.0, -scaling.binary)),
+      bits(scaling.bits) {}
 
 template <typename Value>
 Index compact(Value* values, Index count, double missing, ByteVector& bitmap) {
@@ -205,17 +153,9 @@ std::optional<Scaling> scaling_within(const Range& range, double accuracy) {
 
 Bytes packed_length(Index count, int bits) { return count / 8 * bits + (count % 8 * bits + 7) / 8; }
 
-template <typename Value>
-void write_codes(const Value* values, Index count, const Scaling& scaling, std::byte* to) {
-  const Coding coding(scaling);
-  switch (width_of_code(scaling.bits)) {
-    case 1:
-      return compute_codes(values, count, coding, reinterpret_cast<std::uint8_t*>(to));
-    case 2:
-      return compute_codes(values, count, coding, reinterpret_cast<std::uint16_t*>(to));
-    default:
-      return compute_codes(values, count, coding, reinterpret_cast<std::uint32_t*>(to));
-  }
+template <typename Value, typename Code>
+void write_codes(const Value* values, Index count, const Scaling& scaling, Code* to) {
+  compute_codes(values, count, Coding(scaling), to);
 }
 
 template <typename Value>
@@ -237,12 +177,14 @@ void append_packed(const Value* values, Index count, const Scaling& scaling, Byt
   }
 }
 
-template Range range_of(const float*, Index);
-template Range range_of(const double*, Index);
 template Index compact(float*, Index, double, ByteVector&);
 template Index compact(double*, Index, double, ByteVector&);
-template void write_codes(const float*, Index, const Scaling&, std::byte*);
-template void write_codes(const double*, Index, const Scaling&, std::byte*);
+template void write_codes(const float*, Index, const Scaling&, std::uint8_t*);
+template void write_codes(const float*, Index, const Scaling&, std::uint16_t*);
+template void write_codes(const float*, Index, const Scaling&, std::uint32_t*);
+template void write_codes(const double*, Index, const Scaling&, std::uint8_t*);
+template void write_codes(const double*, Index, const Scaling&, std::uint16_t*);
+template void write_codes(const double*, Index, const Scaling&, std::uint32_t*);
 template void append_packed(const float*, Index, const Scaling&, ByteVector&);
 template void append_packed(const double*, Index, const Scaling&, ByteVector&);
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "formats/grib2/sections.hpp"
+#include "formats/grib2/packing/loops.hpp"
 
 // Simple packing (templates 5.0 and 7.0), with the same octets as from ecCodes, and the choice of scales,
 // which CCSDS packing uses too. The reason to do without ecCodes is speed: ecCodes makes 5 passes over the
@@ -11,17 +11,6 @@
 namespace tailrace::grib2 {
 
 inline constexpr int most_bits = 32;  // the widest code that ecCodes writes in both packings
-
-/// The smallest and the largest of some values. They mean nothing unless all values are finite.
-struct Range {
-  double least = 0;
-  double most = 0;
-  bool finite = true;
-};
-/// Returns the range of the values. `Value` is float or double, here and below. A float gives the same codes
-/// as the double of the same value.
-template <typename Value>
-Range range_of(const Value* values, Index count);
 
 /// Removes the missing values: moves all others to the front of `values`, in order, and returns their number.
 /// `bitmap` gets one bit for each of `count` values, most significant first: 1 if the value is there, 0 if it
@@ -53,10 +42,10 @@ Bytes packed_length(Index count, int bits);
 template <typename Value>
 void append_packed(const Value* values, Index count, const Scaling& scaling, ByteVector& out);
 
-/// Returns the number of octets in which libaec takes a code of `bits`: 1, 2 or 4.
-constexpr int width_of_code(int bits) { return bits <= 8 ? 1 : bits <= 16 ? 2 : 4; }
-/// Writes the codes as numbers of width_of_code() octets in this machine's byte order.
-template <typename Value>
-void write_codes(const Value* values, Index count, const Scaling& scaling, std::byte* to);
+/// Returns the number of octets in which formats/entropy takes a code of `bits`: 2 or 4.
+constexpr int width_of_code(int bits) { return bits <= entropy::most_narrow_bits ? 2 : 4; }
+/// Writes the codes as unsigned numbers of 8, 16 or 32 bits.
+template <typename Value, typename Code>
+void write_codes(const Value* values, Index count, const Scaling& scaling, Code* to);
 
 }  // namespace tailrace::grib2

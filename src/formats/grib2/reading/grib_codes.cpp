@@ -5,11 +5,9 @@
 #include <bit>
 #include <cstring>
 
+#include "formats/entropy/decoder.hpp"
+#include "formats/entropy/libaec.hpp"
 #include "ground/base/text.hpp"
-
-#ifdef TAILRACE_HAVE_AEC
-#include <libaec.h>
-#endif
 
 namespace tailrace::sources {
 
@@ -64,9 +62,9 @@ void decode_codes(const Codes& codes, Index first, Index count, Value* to) {
                    [](double value) { return static_cast<Value>(value); });
   } else if (bits == 0) {
     std::fill_n(to, count, static_cast<Value>(codes.reference));
-  } else if (codes.is_native) {
-    if (bits <= 8) return decode_numbers<std::uint8_t, false>(codes, first, count, to);
-    if (bits <= 16) return decode_numbers<std::uint16_t, false>(codes, first, count, to);
+  } else if (codes.width != 0) {
+    if (codes.width == 1) return decode_numbers<std::uint8_t, false>(codes, first, count, to);
+    if (codes.width == 2) return decode_numbers<std::uint16_t, false>(codes, first, count, to);
     decode_numbers<std::uint32_t, false>(codes, first, count, to);
   } else {
     if (bits == 8) return decode_numbers<std::uint8_t, is_little>(codes, first, count, to);
@@ -79,44 +77,27 @@ void decode_codes(const Codes& codes, Index first, Index count, Value* to) {
 template void decode_codes(const Codes&, Index, Index, float*);
 template void decode_codes(const Codes&, Index, Index, double*);
 
-#ifdef TAILRACE_HAVE_AEC
-
-bool has_libaec() { return true; }
+bool decompresses(const CcsdsParameters& parameters) {
+  // Without these flags ecCodes 2.28 takes the octets of a code in another order when it writes, and again
+  // when it reads, so only ecCodes knows the codes.
+  const bool has_usual_order = (parameters.flags & entropy::layout_flags) == entropy::layout_flags;
+  return has_usual_order && (entropy::has_libaec() || parameters.usual());
+}
 
 Status decompress_codes(const CcsdsParameters& parameters, std::span<const std::byte> compressed, Index count,
                         Codes& codes, ByteVector& memory) {
-  // ecCodes ignores these flags of the template, so they are ignored here, too.
-  constexpr unsigned layout_flags = AEC_DATA_3BYTE | AEC_DATA_MSB;
-  const auto width = static_cast<std::size_t>(grib2::width_of_code(codes.bits));
-  memory.resize(static_cast<std::size_t>(count) * width);
-  aec_stream stream{};
-  stream.flags = (parameters.flags & ~layout_flags) | (is_little ? 0U : AEC_DATA_MSB);
-  stream.bits_per_sample = static_cast<unsigned>(codes.bits);
-  stream.block_size = parameters.block;
-  stream.rsi = parameters.interval;
-  stream.next_in = reinterpret_cast<const unsigned char*>(compressed.data());
-  stream.avail_in = compressed.size();
-  stream.next_out = reinterpret_cast<unsigned char*>(memory.data());
-  stream.avail_out = memory.size();
-  const int error = aec_buffer_decode(&stream);
-  if (error == AEC_MEM_ERROR) return {Code::memory, "no memory to decompress the values"};
-  if (error != AEC_OK) return {Code::corrupt, cat("libaec does not decompress its values: error ", error)};
-  if (stream.total_out != memory.size())
-    return {Code::corrupt, cat("packed values: expected ", count, ", got ", stream.total_out / width)};
+  const bool is_own = parameters.usual() && entropy::agrees_with_libaec();
+  codes.width = is_own ? grib2::width_of_code(codes.bits) : entropy::libaec_width(codes.bits);
+  memory.resize(static_cast<std::size_t>(count) * static_cast<std::size_t>(codes.width));
   codes.octets = memory.data();
-  codes.is_native = true;
-  return {};
+  if (!is_own)
+    return entropy::libaec_decode({parameters.flags, parameters.block, parameters.interval, codes.bits},
+                                  compressed, memory);
+  const entropy::Parameters coder = parameters.coder(codes.bits);
+  return codes.width == 2
+             ? entropy::decode(coder, compressed, count, reinterpret_cast<std::uint16_t*>(memory.data()))
+             : entropy::decode(coder, compressed, count, reinterpret_cast<std::uint32_t*>(memory.data()));
 }
-
-#else
-
-bool has_libaec() { return false; }
-
-Status decompress_codes(const CcsdsParameters&, std::span<const std::byte>, Index, Codes&, ByteVector&) {
-  return {Code::unsupported, "built without libaec"};
-}
-
-#endif
 
 Index count_bits(std::span<const std::byte> bits, Index first, Index count) {
   Index found = 0;

@@ -26,9 +26,8 @@ struct Codes {
   const double* values = nullptr;     // the values, if they are decoded already
   const std::byte* octets = nullptr;  // the codes; 8 octets behind the last must be readable
   int bits = 0;                       // of one code; 0: all values are the reference
-  /// True: each code has 1, 2 or 4 octets in this machine's byte order. False: codes lie bit behind bit, as
-  /// in GRIB.
-  bool is_native = false;
+  /// Octets of each code in this machine's byte order: 1, 2 or 4. 0: codes lie bit behind bit, as in GRIB.
+  int width = 0;
   double unit = 1;
   double reference = 0;
   double factor = 1;
@@ -38,10 +37,10 @@ struct Codes {
 template <typename Value>
 void decode_codes(const Codes& codes, Index first, Index count, Value* to);
 
-/// True if this build decompresses CCSDS itself; otherwise ecCodes does.
-bool has_libaec();
+/// True if this build decompresses CCSDS with these parameters; otherwise ecCodes does.
+bool decompresses(const CcsdsParameters& parameters);
 /// Decompresses CCSDS codes into `memory`, and makes `codes` refer to them. Code::corrupt if there are fewer
-/// than `count`.
+/// than `count`, or the stream is malformed.
 Status decompress_codes(const CcsdsParameters& parameters, std::span<const std::byte> compressed, Index count,
                         Codes& codes, ByteVector& memory);
 

@@ -108,7 +108,7 @@ Result<std::optional<Packed>> packed_1(Octets message, const GribField& field, I
   return std::optional(packed);
 }
 
-/// Checks the parameters before libaec gets them: it divides by some of them without a check.
+/// Checks the parameters before libaec may get them: it divides by some of them without a check.
 Status check_ccsds(const CcsdsParameters& parameters) {
   constexpr unsigned is_signed = 1;
   const bool is_block =
@@ -161,7 +161,7 @@ Result<std::optional<Packed>> packed_2(Octets message, const GribField& field, I
   if (packing == ccsds && codes.bits > 0) {
     packed.ccsds = ccsds_parameters({representation.begin(), representation.end()});
     TR_TRY(check_ccsds(*packed.ccsds));
-    if (!has_libaec()) return {std::nullopt};
+    if (!decompresses(*packed.ccsds)) return {std::nullopt};
   }
   const Result<bool> has_bitmap = take_bitmap_2(section_of(message, field, 6), points, packed);
   TR_TRY(has_bitmap.status());

@@ -99,7 +99,7 @@ TEST_P(OwnPacking, octets_are_those_of_eccodes_for_each_width_and_kind) {
   }
 }
 
-// Intervals of 4,096 codes, handed to libaec in portions of 65,536.
+// Intervals of 4,096 codes, compressed in portions of 4,096, by libaec of 65,536.
 TEST_P(OwnPacking, octets_are_those_of_eccodes_around_intervals_and_portions) {
   std::mt19937_64 random(37);
   for (const Index count : {2, 31, 33, 4095, 4096, 4097, 65535, 65536, 65537, 69632, 131072, 200001}) {

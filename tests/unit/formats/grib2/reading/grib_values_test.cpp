@@ -91,6 +91,19 @@ TEST(grib_values, of_long_fields_span_several_intervals_of_ccsds) {
   expect_as_eccodes(test::message(2, keys, wave(60000, 30, 280)));
 }
 
+// Streams without differences, or with filled up intervals, are left to libaec; those that name another order
+// of octets to ecCodes.
+TEST(grib_values, of_unusual_streams_of_ccsds_are_those_of_eccodes) {
+  for (const std::string flags : {"6", "8", "46"}) {
+    for (const std::string bits : {"7", "13", "21"}) {
+      SCOPED_TRACE(cat("flags ", flags, ", ", bits, " bits"));
+      expect_as_eccodes(test::message(
+          2, with({{"packingType", "grid_ccsds"}, {"ccsdsFlags", flags}, {"bitsPerValue", bits}}),
+          wave(small_points, 37.3, 250)));
+    }
+  }
+}
+
 TEST(grib_values, with_a_decimal_scale) {
   for (const int edition : {1, 2}) {
     for (const std::string decimal : {"3", "1", "-2"}) {

@@ -69,13 +69,14 @@ struct BlockReader {
   Code before = 0;  // the last code that was read
   std::uint64_t zero_blocks = 0;
 
-  /// Reads the second extension.
-  TAILRACE_ENTROPY_INLINE Flaw take_extension(Code* mapped) {
+  /// Reads the first `wanted` codes of the second extension. Where a reference precedes them, `first` is 1,
+  /// and the first number means nothing.
+  TAILRACE_ENTROPY_INLINE Flaw take_extension(int first, int wanted, Code* mapped) {
     std::uint64_t any = 0;
-    for (int i = 0; i < block; i += 2) {
+    for (int i = 0; i < wanted; i += 2) {
       if (!separate(in.take_unary(), mapped[i], mapped[i + 1]))
         return in.is_beyond() ? Flaw::ends_early : Flaw::code_too_wide;
-      any |= static_cast<std::uint64_t>(mapped[i]) | mapped[i + 1];
+      any |= static_cast<std::uint64_t>(i < first ? Code{0} : mapped[i]) | mapped[i + 1];
     }
     return any > largest ? Flaw::code_too_wide : Flaw::none;
   }
@@ -90,24 +91,25 @@ struct BlockReader {
                                            : told + 1;
     return zero_blocks > left ? Flaw::run_too_long : Flaw::none;
   }
-  /// Reads the codes of a block that are split at `split`, from `mapped[first]` on.
-  TAILRACE_ENTROPY_INLINE Flaw take_split(int split, int first, Code* mapped) {
+  /// Reads the codes of a block that are split at `split`, from `mapped[first]` to `mapped[wanted - 1]`.
+  TAILRACE_ENTROPY_INLINE Flaw take_split(int split, int first, int wanted, Code* mapped) {
     Code parts[64];
-    const int count = block - first;
-    const std::uint64_t any = take_unary_parts(in, parts, count);
+    const std::uint64_t any = take_unary_parts(in, parts, block - first);
     if (in.is_beyond()) return Flaw::ends_early;
     if (any > static_cast<std::uint64_t>(largest) >> split) return Flaw::code_too_wide;
-    take_low_bits(in, parts, count, split, mapped + first);
+    take_low_bits(in, parts, wanted - first, split, mapped + first);
     // Narrow codes have splits that leave more low bits than a code has.
-    const bool is_too_wide = split > bits && std::any_of(mapped + first, mapped + block,
+    const bool is_too_wide = split > bits && std::any_of(mapped + first, mapped + wanted,
                                                          [&](Code code) { return code > largest; });
     return is_too_wide ? Flaw::code_too_wide : Flaw::none;
   }
-  /// Reads block number `at` of an interval to `codes`, which has room for all of its codes.
-  TAILRACE_ENTROPY_INLINE Flaw take_block(int at, int interval, Code* codes) {
+  /// Reads block number `at` of an interval to `codes`, which has room for all of its codes. Of the last
+  /// block only `wanted` codes count: a stream may end before the rest, with which a writer fills it up.
+  TAILRACE_ENTROPY_INLINE Flaw take_block(int at, int interval, int wanted, Code* codes) {
     Flaw flaw = Flaw::none;
     const int first = at == 0 ? 1 : 0;
     Code mapped[64];
+    for (int i = wanted; i < block; ++i) mapped[i] = 0;
     if (zero_blocks == 0) {
       const auto option = static_cast<unsigned>(in.take(identification));
       const unsigned plain = (1U << identification) - 1;
@@ -115,11 +117,11 @@ struct BlockReader {
       if (at == 0) before = static_cast<Code>(in.take(static_cast<unsigned>(bits)));
       if (option == plain) {
         constexpr Code nothing[64] = {};
-        take_low_bits(in, nothing, block - first, bits, mapped + first);
+        take_low_bits(in, nothing, wanted - first, bits, mapped + first);
       } else if (option != 0) {
-        flaw = take_split(static_cast<int>(option) - 1, first, mapped);
+        flaw = take_split(static_cast<int>(option) - 1, first, wanted, mapped);
       } else if (is_extension) {
-        flaw = take_extension(mapped);
+        flaw = take_extension(first, wanted, mapped);
       } else {
         flaw = take_run(at, interval);
       }
@@ -154,7 +156,9 @@ TAILRACE_ENTROPY_INLINE Flaw decode_codes(const Parameters& parameters, std::spa
   for (Index done = 0; done < count; done += block, ++reached) {
     Code last[64];
     const bool is_whole = count - done >= block;
-    const Flaw flaw = reader.take_block(at, parameters.interval, is_whole ? codes + done : last);
+    const Flaw flaw = is_whole
+                          ? reader.take_block(at, parameters.interval, block, codes + done)
+                          : reader.take_block(at, parameters.interval, static_cast<int>(count - done), last);
     if (flaw != Flaw::none) return flaw;
     if (!is_whole) std::copy_n(last, count - done, codes + done);
     if (++at == parameters.interval) at = 0;

@@ -76,6 +76,7 @@ Bytes Encoder::encode(const Code* codes, Index count, bool is_last, std::byte* r
   if (is_last && bits.held_bits > 0) bits.put(0, 8 - bits.held_bits);
   held_ = bits.held;
   held_bits_ = bits.held_bits;
+  if (is_last) split_ = 0;
   return bits.at - room;
 }
 

@@ -44,6 +44,7 @@ class Encoder {
 
   /// Compresses the next `count` codes (1 or more) into `room`, which must hold bound() of them and
   /// encoder_spare. Returns the number of octets. All portions but the last consist of whole intervals.
+  /// The portion behind the last one begins another stream.
   /// `Code` is std::uint16_t for at most most_narrow_bits, otherwise std::uint32_t; codes must fit their
   /// bits.
   template <typename Code>

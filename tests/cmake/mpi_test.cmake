@@ -85,6 +85,7 @@ endfunction()
 # that the library does not take for misspelt settings):
 #   TEST_SOURCE TEST_BUILD  the two trees            TEST_MPI      openmpi or mpich
 #   TEST_MPIRUN  launcher and flags, to be followed by "-n RANKS program"
+#   TEST_FORMATS  a program that prints the formats of this build
 #   TEST_COMMAND  the tailrace command ("" if off)   TEST_MPICC TEST_MPICXX TEST_MPIFORT  this build's MPI wrappers
 # Exit 77 means skipped; the script prints why.
 function(tailrace_sh_test name)
@@ -116,5 +117,5 @@ function(tailrace_sh_test name)
     WORKING_DIRECTORY ${directory})
   set_tests_properties(${name} PROPERTIES
     LABELS "${TEST_LABELS}" PROCESSORS ${TEST_PROCESSORS} TIMEOUT ${TEST_TIMEOUT} COST ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
-    ENVIRONMENT "${TAILRACE_LAUNCHER_ENVIRONMENT};BASH_ENV=${PROJECT_SOURCE_DIR}/tests/support/tell_failed.sh;TEST_SOURCE=${PROJECT_SOURCE_DIR};TEST_BUILD=${PROJECT_BINARY_DIR};TEST_MPI=${TAILRACE_MPI};TEST_MPIRUN=${launcher};TEST_COMMAND=${command};TEST_MPICC=${MPI_C_COMPILER};TEST_MPICXX=${mpicxx};TEST_MPIFORT=${mpifort};${TEST_ENV}")
+    ENVIRONMENT "${TAILRACE_LAUNCHER_ENVIRONMENT};BASH_ENV=${PROJECT_SOURCE_DIR}/tests/support/tell_failed.sh;TEST_SOURCE=${PROJECT_SOURCE_DIR};TEST_BUILD=${PROJECT_BINARY_DIR};TEST_MPI=${TAILRACE_MPI};TEST_MPIRUN=${launcher};TEST_COMMAND=${command};TEST_FORMATS=$<$<TARGET_EXISTS:formats_of_build>:$<TARGET_FILE:formats_of_build>>;TEST_MPICC=${MPI_C_COMPILER};TEST_MPICXX=${mpicxx};TEST_MPIFORT=${mpifort};${TEST_ENV}")
 endfunction()

@@ -7,13 +7,7 @@ import sys
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
-FORMATS = {"cdf5": "nc", "raw": "raw"}
-if os.environ.get("TEST_HDF5") == "1":
-    FORMATS["netcdf4"] = "nc4"
-if os.environ.get("TEST_ZARR") == "1":
-    FORMATS["zarr"] = "zarr"
-if os.environ.get("TEST_GRIB") == "1":
-    FORMATS["grib2"] = "grib2"
+FORMATS = written_formats()
 FIRST, SECOND = "20260301", "20260302"
 
 

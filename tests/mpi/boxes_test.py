@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
-ENDINGS = ["raw", "nc"] + [ending for ending, setting in (("nc4", "HDF5"), ("zarr", "ZARR"), ("grib2", "GRIB")) if os.environ.get(f"TEST_{setting}") == "1"]
+ENDINGS = list(written_formats().values())
 NX, NY, LAND = 15, 12, (1, 4, 8)
 # Of 5 ranks one has no box. Each line: a layout, its ranks and servers; the layout that reads its files, its ranks and servers.
 CASES = [(("block", 3, 1), ("land-tiles", 5, 0)), (("tiles", 1, 1), None), (("patches", 2, 0), None), (("land-tiles", 3, 2), ("land-patches", 2, 1)),

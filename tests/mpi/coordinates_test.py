@@ -14,11 +14,7 @@ import netCDF4  # noqa: E402
 import numpy  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
-ENDINGS = {"cdf5": "nc"}
-if os.environ.get("TEST_HDF5") == "1":
-    ENDINGS["netcdf4"] = "nc4"
-if os.environ.get("TEST_ZARR") == "1":
-    ENDINGS["zarr"] = "zarr"
+ENDINGS = written_formats("variables")
 ROWS, COLUMNS = 9, 14
 
 

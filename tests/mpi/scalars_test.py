@@ -14,11 +14,7 @@ import numpy  # noqa: E402
 import xarray  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
-FORMATS = {"cdf5": "nc"}
-if os.environ.get("TEST_HDF5") == "1":
-    FORMATS["netcdf4"] = "nc4"
-if os.environ.get("TEST_ZARR") == "1":
-    FORMATS["zarr"] = "zarr"
+FORMATS = written_formats("variables")
 KINDS = {"energy": ("f8", ("time",)), "iterations": ("i4", ("time",)), "profile": ("f8", ("time", "height")), "surface": ("f4", ("time", "y", "x")),
          "t_station": ("f4", ("time",)), "t": ("f4", ("time", "station")), "gravity": ("f8", ())}
 

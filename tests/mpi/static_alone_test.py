@@ -14,11 +14,7 @@ import numpy  # noqa: E402
 import xarray  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
-FORMATS = {"cdf5": "nc", "cdf1": "nc"}
-if os.environ.get("TEST_HDF5") == "1":
-    FORMATS["netcdf4"] = "nc4"
-if os.environ.get("TEST_ZARR") == "1":
-    FORMATS["zarr"] = "zarr"
+FORMATS = {**written_formats("variables"), "cdf1": "nc"}
 NY, NX, LEVELS = 6, 7, 3
 HERE = numpy.arange(NY * NX).reshape(NY, NX)
 MASK, DEPTH = (HERE // NX + HERE % NX) % 2, numpy.where(HERE == 5, -1, HERE * 10.0)

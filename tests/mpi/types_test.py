@@ -16,11 +16,7 @@ import numpy  # noqa: E402
 import xarray  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
-FORMATS = {"cdf5": "nc"}
-if os.environ.get("TEST_HDF5") == "1":
-    FORMATS["netcdf4"] = "nc4"
-if os.environ.get("TEST_ZARR") == "1":
-    FORMATS["zarr"] = "zarr"
+FORMATS = written_formats("variables")
 KINDS = {f"{letter}{8 * size}": f"{letter}{size}" for letter in "iu" for size in (1, 2, 4, 8)} | {"f32": "f4", "f64": "f8"}
 FLAGS = {"u8": ("flag_masks", "u1", [1, 2, 128]), "u16": ("flag_values", "u2", [0, 40000, 65535]), "u64": ("flag_masks", "u8", [1, 2, 2**63]),
          "i8": ("flag_masks", "i1", [1, 2, -128]), "u32": ("valid_range", "u4", [0, 2**32 - 1])}

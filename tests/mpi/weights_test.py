@@ -12,11 +12,7 @@ import netCDF4  # noqa: E402
 import numpy  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
-FORMATS = {"cdf5": "nc"}
-if os.environ.get("TEST_HDF5") == "1":
-    FORMATS["netcdf4"] = "nc4"
-if os.environ.get("TEST_ZARR") == "1":
-    FORMATS["zarr"] = "zarr"
+FORMATS = written_formats("variables")
 NY, NX, LEVELS = 6, 7, 3
 Z, Y, X = numpy.mgrid[0:LEVELS, 0:NY, 0:NX]
 AREA = numpy.where(Y[0] == 3, 0, 1.5 + numpy.cos(Y[0] * NX + X[0]))

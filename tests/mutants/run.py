@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Builds the library with one safeguard taken out at a time: the tests of checkpoints, GRIB2, lines, shared files,
-global arrays and collective calls of streams must notice each.
+global arrays, whole objects and collective calls of streams must notice each.
 
     tests/mutants/run.py BUILD          what ./dev test --mutants runs
     tests/mutants/run.py BUILD --only directory
@@ -20,7 +20,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2]
 NEEDED = ("CMakeLists.txt", "CMakePresets.json", "bindings", "cmake", "include", "src", "tests", "third_party", "tools")
 # A mutant without "test" is the first one's; "filter" names those of its cases that are run.
-TARGETS = ("checkpoint_files_test", "copy_on_write_test", "grib2_test", "journal_test", "record_memory_test", "repeated_bytes_test", "shared_flush_test", "sim_line_test", "sim_pages_test", "sim_served_test", "sim_shared_test", "sim_streams_test", "storage_posix", "storage_replace")
+TARGETS = ("checkpoint_files_test", "copy_on_write_test", "grib2_test", "journal_test", "record_memory_test", "repeated_bytes_test", "shared_flush_test", "sim_line_test", "sim_pages_test", "sim_served_test", "sim_shared_test", "sim_streams_test", "storage_object_files", "storage_posix", "storage_replace", "zarr_test")
 TIME_LIMIT = 300
 
 

@@ -95,12 +95,16 @@ void expect_streams_in_both(const std::string& format, const std::vector<NodeSha
 }
 
 TEST(sim_targets, streams_of_one_session_write_to_the_storage_that_their_names_choose) {
-  for (const std::string format : {"raw", "cdf5", "netcdf4", "zarr"}) {
-    const Result<const formats::Format*> found = formats::find(format);
-    if ((*found)->make == nullptr) continue;
-    expect_streams_in_both(format, nodes_of(3, 2), "run/out/");
-    expect_streams_in_both(format, {{2, 1}, {1, 1}}, "");
+  int written = 0;
+  for (const formats::Format& format : formats::all()) {
+    // GRIB2 needs a grid, which the layouts of scenarios have not.
+    if (format.make == nullptr || format.check_keys != nullptr) continue;
+    const std::string name(format.name);
+    expect_streams_in_both(name, nodes_of(3, 2), "run/out/");
+    expect_streams_in_both(name, {{2, 1}, {1, 1}}, "");
+    ++written;
   }
+  EXPECT_GE(written, 2);
 }
 
 /// Saves one number at `path`, or loads it and expects it.

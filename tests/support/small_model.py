@@ -51,6 +51,13 @@ def environment(**settings):
     return env
 
 
+def written_formats(kind=""):
+    """Returns {format: ending} of the formats that this build writes, in the order of the registry; with `kind` those that are "variables" or "store"."""
+    lines = subprocess.run([os.environ["TEST_FORMATS"]], check=True, capture_output=True, text=True, timeout=LIMIT).stdout.splitlines()
+    rows = [line.split() for line in lines]
+    return {row[0]: row[1] for row in rows if not kind or kind in row[2:]}
+
+
 def scenes(is_first):
     """Returns pairs of a number of compute ranks and a number of servers, for a test that compares them for several
     formats. The first format gets all pairs. The other formats get two pairs, or all with ./dev test --all."""

@@ -51,6 +51,8 @@ std::span<const Method> methods() { return method_rows; }
 
 const Method& default_method() { return method_rows.front(); }
 
+const Method& default_method_of_one_writer() { return *std::ranges::find_if(method_rows, &Method::is_sent); }
+
 Result<const Method*> find_method(std::string_view name) {
   if (name.empty()) return &default_method();
   const auto found = std::ranges::find(method_rows, name, &Method::name);

@@ -33,10 +33,15 @@ struct Method {
   bool is_sent = false;        // the root writes: servers send it what they have encoded
   /// All servers write together, by comm::CollectiveFiles, when the root says so. `make_writer` is not used.
   bool is_collective = false;
+
+  /// True if one server alone writes the bytes of a file, as storage needs it that takes objects as a whole.
+  [[nodiscard]] constexpr bool has_one_writer() const { return deal == Deal::root || is_sent; }
 };
 std::span<const Method> methods();
 /// Returns the method that counts where nobody has chosen one.
 const Method& default_method();
+/// Returns the method that counts among whole objects where nobody has chosen one.
+const Method& default_method_of_one_writer();
 /// Local. Returns Code::settings, with the nearest name, if no method is called so. "" is the default method.
 Result<const Method*> find_method(std::string_view name);
 /// Returns what docs/streams.md says of all methods, separated by "; ".

@@ -9,6 +9,7 @@
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 #include "ground/comm/end_job.hpp"
+#include "ground/storage/objects/places.hpp"
 
 namespace tailrace::streams {
 
@@ -22,6 +23,18 @@ Status on_this_rank(const session::Session& session, const std::string& options,
   const std::string* const format = given.is_ok() ? given->find("format") : nullptr;
   if (format == nullptr || formats::find(*format).is_ok()) return status;
   return status.in(cat("rank ", session.topology().world_rank()));
+}
+
+/// Refuses a method by which several servers write one object, where storage takes objects as a whole.
+Status check_writers(const pipeline::Method& method, const std::string& pattern) {
+  if (method.has_one_writer() || storage::is_of_files(pattern)) return {};
+  std::string possible;
+  for (const pipeline::Method& each : pipeline::methods()) {
+    if (each.has_one_writer()) possible += cat(possible.empty() ? "" : " or ", "method=", each.name);
+  }
+  return {Code::unsupported,
+          cat(pattern, " lies in a place of whole objects ('", storage::place_kind_of(pattern).name,
+              "'), where one server writes each store: choose ", possible)};
 }
 
 }  // namespace
@@ -81,11 +94,16 @@ Status Stream::choose_method() {
   if (request_.options.method.empty()) {
     const std::vector<SettingValue>& values = session_.settings().values;
     const SettingValue& set = *std::ranges::find(values, "method", &SettingValue::name);
-    request_.options.method = set.value;
+    const bool is_of_files = storage::is_of_files(request_.pattern.text());
+    request_.options.method = set.origin != "default" || is_of_files
+                                  ? set.value
+                                  : std::string(pipeline::default_method_of_one_writer().name);
     chosen = cat(set.origin == "environment" ? environment_name(set.name) : set.name, "=", set.value);
     TR_TRY(pipeline::find_method(set.value).status().in(chosen));
   }
-  const bool is_collective = (*pipeline::find_method(request_.options.method))->is_collective;
+  const pipeline::Method& method = **pipeline::find_method(request_.options.method);
+  const bool is_collective = method.is_collective;
+  TR_TRY(check_writers(method, request_.pattern.text()).in(chosen));
   if (!is_collective && !request_.options.hints.empty())
     return {Code::settings, cat("mpiio_hints=\"", request_.options.hints,
                                 "\": hints are for method=mpiio, and the stream has ", chosen)};

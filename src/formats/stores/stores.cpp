@@ -7,9 +7,11 @@
 #include <mutex>
 #include <set>
 
+#include "formats/stores/moving.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/forwarding.hpp"
+#include "ground/storage/objects/object_files.hpp"
 #include "ground/storage/objects/places.hpp"
 
 namespace tailrace::stores {
@@ -69,8 +71,11 @@ std::string first_name(const std::string& path) {
   return is_again(path) ? path.substr(0, path.size() - again_ending.size()) : path;
 }
 
+std::string again_name(const std::string& path) { return path + std::string(again_ending); }
+
 class StoreTarget final : public storage::ForwardingTarget {
  public:
+  /// `below` also has the small files beside stores that lie among whole objects.
   explicit StoreTarget(const std::shared_ptr<Target>& below)
       : ForwardingTarget(below), objects_(storage::objects_at(below)) {
     for (const formats::Format& each : formats::all()) {
@@ -97,10 +102,10 @@ class StoreTarget final : public storage::ForwardingTarget {
     if (opener_of(from) == nullptr && opener_of(to) == nullptr) return below_->rename(from, to);
     if (!is_again(from) || first_name(from) != to)
       return {Code::unsupported, cat("rename ", from, " to ", to, ": only ", to, ".again takes this name")};
-    if (!storage::is_of_files(to))
-      return {Code::unsupported,
-              cat("rename ", from, " to ", to, ": places of the kind '", storage::place_kind_of(to).name,
-                  "' have no other names; remove ", to, " first, or write under a new name")};
+    if (!storage::is_of_files(to)) {
+      TR_TRY(check_removable(to));
+      return moving(to).move(from, to);
+    }
     const Result<bool> between = is_between(to);
     TR_TRY(between.status());
     const StoreOpener& opener = *opener_of(from);
@@ -164,32 +169,37 @@ class StoreTarget final : public storage::ForwardingTarget {
     return found == openers_.end() ? nullptr : &found->second;
   }
 
-  /// True if a rename to this name has begun and is not finished.
+  /// Returns what moves a store among whole objects to the name `path`.
+  [[nodiscard]] Moving moving(const std::string& path) const {
+    return {objects_, *opener_of(path), format_of(path)->store->begun_with};
+  }
+
+  /// True if a rename to this name has begun and is not finished. The store is a directory.
   Result<bool> is_between(const std::string& path) {
-    if (!storage::is_of_files(path)) return false;
     const Result<bool> exists = below_->exists(path);
     if (!exists.is_ok() || *exists) return exists.is_ok() ? Result<bool>(false) : exists;
     const Result<bool> has_old = below_->exists(old_name(path));
     if (!has_old.is_ok() || !*has_old) return has_old;
-    return below_->exists(path + ".again");
+    return below_->exists(again_name(path));
   }
 
   /// Returns the directory of the store with this name. During a rename the new store already counts under
   /// the final name, so *.zarr.again leads to a directory that does not exist.
   Result<std::string> directory_of(const std::string& path) {
     const std::string first = first_name(path);
+    if (!storage::is_of_files(path)) return moving(path).place_of(path, again_name(first), first);
     const Result<bool> between = is_between(first);
     TR_TRY(between.status());
     if (!*between) return path;
-    return is_again(path) ? path + ".gone" : first + ".again";
+    return is_again(path) ? path + ".gone" : again_name(first);
   }
 
   /// Finishes a rename to the store with this name, if one has begun. `opener` opens stores of its format.
   Status end_rename(const std::string& path, const StoreOpener& opener) {
+    if (!storage::is_of_files(path)) return moving(path).end(again_name(path), path);
     const Result<bool> between = is_between(path);
     TR_TRY(between.status());
-    if (*between) TR_TRY(below_->rename(path + ".again", path));
-    if (!storage::is_of_files(path)) return {};
+    if (*between) TR_TRY(below_->rename(again_name(path), path));
     for (const std::string& name : {path, old_name(path)}) {
       const Result<bool> exists = below_->exists(name);
       TR_TRY(exists.status());
@@ -221,7 +231,8 @@ class StoreTarget final : public storage::ForwardingTarget {
 }  // namespace
 
 std::shared_ptr<Target> with_stores(std::shared_ptr<Target> below) {
-  return std::ranges::any_of(formats::all(), opens) ? std::make_shared<StoreTarget>(below) : below;
+  const bool any = std::ranges::any_of(formats::all(), opens);
+  return any ? std::make_shared<StoreTarget>(storage::with_object_files(std::move(below))) : below;
 }
 
 }  // namespace tailrace::stores

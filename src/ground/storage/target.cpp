@@ -8,6 +8,7 @@
 #include "ground/base/bytes.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/objects/object_files.hpp"
 #include "ground/storage/objects/places.hpp"
 #include "ground/storage/paths.hpp"
 #include "ground/storage/routing/routing.hpp"
@@ -186,7 +187,8 @@ Result<std::shared_ptr<Target>> make_target_of_program(std::string_view name) {
   for (const TargetKind& kind : registry) {
     if (kind.for_programs && !kind.prefix.empty()) routes.push_back({std::string(kind.prefix), kind.make});
   }
-  return routes.empty() ? usual : routing_target(*usual, std::move(routes));
+  const std::shared_ptr<Target> files = routes.empty() ? *usual : routing_target(*usual, std::move(routes));
+  return without_object_files(files);
 }
 
 std::shared_ptr<Target> default_target() { return *make_target_of_program(registry.front().name); }

@@ -12,6 +12,7 @@
 #include "ground/base/options.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/objects/places.hpp"
 
 namespace tailrace::streams {
 namespace {
@@ -341,6 +342,16 @@ Status check_kind(const formats::Format& format, std::string_view pattern) {
     return {Code::settings,
             cat("a name that ends in ", promised->endings.front(),
                 " promises a directory, and format=", format.name, " writes a file: choose another ending")};
+  if (format.store == nullptr && !storage::is_of_files(pattern)) {
+    std::string possible;
+    for (const formats::Format& each : formats::all()) {
+      if (each.store != nullptr) possible += cat(possible.empty() ? "" : " or ", "format=", each.name);
+    }
+    return {Code::settings,
+            cat("format=", format.name, " writes files piece by piece, and a place of whole objects ('",
+                storage::place_kind_of(pattern).name, "') has none: choose ", possible,
+                ", or a name in a file system")};
+  }
   return {};
 }
 

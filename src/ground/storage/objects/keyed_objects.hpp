@@ -24,7 +24,8 @@ class FoundObject {
 };
 
 /// The objects of one place, by their keys: all that a store asks of storage. A place is a directory of
-/// files (FileObjects), or whatever else keeps bytes under keys: its name says which (places.hpp). A key has
+/// files (FileObjects), or what names of a service begin with (WholeObjects): its name says which
+/// (places.hpp). A key has
 /// one or more names with '/' between them; the names before the last one are the key's group. All calls are
 /// local and block on storage. Several threads may find, list and read at once; all else is for one thread.
 /// What is written, put, copied or removed is durable only after sync().
@@ -40,7 +41,9 @@ class KeyedObjects {
   virtual ~KeyedObjects() = default;
   /// Returns the place, or an object of it, as texts of errors name them.
   [[nodiscard]] virtual const std::string& place() const = 0;
-  [[nodiscard]] std::string name_of(std::string_view key) const { return place() + "/" + std::string(key); }
+  [[nodiscard]] std::string name_of(std::string_view key) const {
+    return place() + (place().ends_with('/') ? "" : "/") + std::string(key);
+  }
 
   /// True if the place is there, also without objects, if the kind can tell. Otherwise true if it has
   /// objects.
@@ -70,7 +73,8 @@ class KeyedObjects {
   /// durable on return.
   virtual Status put(std::span<const Text> objects) = 0;
   /// Writes a part of an object, which is made if it is missing. An object shorter than `begin` gets these
-  /// bytes before. Other users may write other parts at the same time.
+  /// bytes before. Other users may write other parts at the same time, in files from any process, and else
+  /// from this process.
   virtual Status write(const std::string& key, Bytes offset, Parts parts,
                        std::span<const std::byte> begin = {}) = 0;
   /// Makes the object from the first `size` bytes of the object with the same key in another place of the
@@ -82,7 +86,8 @@ class KeyedObjects {
 
   /// Makes durable which keys there are.
   virtual Status sync_keys() = 0;
-  /// Makes everything durable. After a failure every later call fails, too.
+  /// Makes everything durable. After a failure nobody knows what is durable: files fail in every later call,
+  /// and a service gets again what it may not have.
   virtual Status sync() = 0;
   /// Gives up the bytes written since the last sync(), which need not become durable. The caller removes the
   /// objects that have them.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ground/storage/objects/file_objects.hpp"
+#include "ground/storage/objects/whole_objects.hpp"
 
 namespace tailrace::storage {
 
@@ -15,15 +16,35 @@ namespace {
 /// A new kind of places is a row here, beside what the room's page (src/ground/README.md) says. The first row
 /// has all names without the prefix of another.
 struct Table {
-  std::mutex mutex;
-  std::deque<PlaceKind> kinds{
-      {.name = "files", .use = "directories of a target, one file for each object", .at = FileObjects::at}};
+  std::recursive_mutex mutex;  // what makes a service may ask for the kind of a name
+  std::deque<PlaceKind> kinds{{.name = "files", .use = "directories of a target, one file for each object"}};
+  std::map<const PlaceKind*, Result<std::shared_ptr<ObjectService>>> services;
 };
 
 Table& table() {
   static Table& held = *new Table;
   return held;
 }
+
+/// Stands for a service that this build or machine cannot make.
+class NoService final : public ObjectService {
+ public:
+  explicit NoService(Status why) : why_(std::move(why)) {}
+  Result<std::optional<Bytes>> size_of(const std::string& name) override { return why_.in(name); }
+  Result<std::optional<Bytes>> read(const std::string& name, Bytes, std::span<std::byte>) override {
+    return why_.in(name);
+  }
+  Result<std::optional<Whole>> get(const std::string& name) override { return why_.in(name); }
+  Status put(std::span<const Object> objects) override { return why_.in(objects.front().name); }
+  Result<bool> put_if(const Object& object, const std::string&) override { return why_.in(object.name); }
+  Status remove(const std::string& name) override { return why_.in(name); }
+  Result<std::vector<std::string>> list(const std::string& prefix, std::size_t) override {
+    return why_.in(prefix);
+  }
+
+ private:
+  const Status why_;
+};
 
 /// The places of one target, of all kinds. Those of a kind are made when its first place is asked for.
 class Places {
@@ -39,8 +60,12 @@ class Places {
   ObjectsAt of(const PlaceKind& kind) {
     const std::lock_guard guard(mutex_);
     ObjectsAt& made = made_[&kind];
-    if (!made) made = kind.at(target_, reading_);
+    if (!made) made = kind.service ? of_service(kind) : FileObjects::at(target_, reading_);
     return made;
+  }
+  static ObjectsAt of_service(const PlaceKind& kind) {
+    const Result<std::shared_ptr<ObjectService>> service = service_of(kind);
+    return WholeObjects::at(service.is_ok() ? *service : std::make_shared<NoService>(service.status()));
   }
 
   const std::shared_ptr<Target> target_;
@@ -64,6 +89,22 @@ void add_place_kind(PlaceKind kind) {
   Table& all = table();
   const std::lock_guard guard(all.mutex);
   all.kinds.push_back(std::move(kind));
+}
+
+std::vector<const PlaceKind*> place_kinds() {
+  Table& all = table();
+  const std::lock_guard guard(all.mutex);
+  std::vector<const PlaceKind*> kinds;
+  for (const PlaceKind& kind : all.kinds) kinds.push_back(&kind);
+  return kinds;
+}
+
+Result<std::shared_ptr<ObjectService>> service_of(const PlaceKind& kind) {
+  Table& all = table();
+  const std::lock_guard guard(all.mutex);
+  const auto found = all.services.find(&kind);
+  return found != all.services.end() ? found->second
+                                     : all.services.emplace(&kind, kind.service()).first->second;
 }
 
 ObjectsAt objects_at(std::shared_ptr<Target> target, OpenMode reading) {

@@ -5,6 +5,8 @@
 
 #include "faces/streams/definition/parse.hpp"
 #include "formats/registry/registry.hpp"
+#include "ground/base/text.hpp"
+#include "support/bucket_service.hpp"
 
 namespace tailrace::streams {
 namespace {
@@ -286,6 +288,17 @@ TEST(parse_stream, a_format_that_is_not_there_is_named_in_options_and_in_names) 
                        "ends in .zarr in small letters, since other readers look for these: name it "
                        "\"OCEAN.zarr\""));
   EXPECT_EQ(parsed("base=2026-03-01", "fc").definition.format, "grib2");
+}
+
+TEST(parse_stream, names_of_whole_objects_are_for_formats_that_write_stores) {
+  storage::keyed_places();
+  EXPECT_EQ(parsed("base=2026-03-01", "keyed://run/fc_{valid:%Y%m}.zarr").definition.format, "zarr");
+  for (const formats::Format& format : formats::all()) {
+    if (format.store != nullptr || !format.asked_as.empty()) continue;
+    const std::string text = error_of(cat("base=2026-03-01 format=", format.name), "keyed://run/fc.data");
+    EXPECT_TRUE(mentions(text, cat("format=", format.name, " writes files piece by piece"))) << text;
+    EXPECT_TRUE(mentions(text, "choose format=zarr, or a name in a file system")) << text;
+  }
 }
 
 TEST(parse_stream, options_that_only_some_formats_have_are_explained_with_the_others) {

@@ -10,7 +10,8 @@ sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
 FORMATS = (("raw", ".raw", ""), ("grib2", ".grib2", ""), ("cdf5", ".nc", ""), ("netcdf4", ".nc4", "compress=deflate:1"), ("zarr", ".zarr", "compress=gzip"))
-METHODS = ("serial", "offset_guard", "writer", "mpiio")
+METHODS = ("serial", "offset_guard", "offset_sharing", "writer", "mpiio")
+ANY_ORDER = ("offset_guard", "offset_sharing")  # of the records of a step, in formats without places
 LAST = 2
 
 
@@ -57,11 +58,45 @@ def every_method(name, ending, options):
             what = f"{name}, method={method}, {ranks} ranks, {servers} servers"
             check(code == 0, f"{what}: {code}, {err}")
             check_rounds(f"{directory}/report.json", method, what)
-            if method == "offset_guard" and name in ("raw", "grib2", "netcdf4"):
+            if method in ANY_ORDER and name in ("raw", "grib2", "netcdf4"):
                 check(records_of(path) == records_of(whole), f"{what}: other records")
                 check(tailrace("verify", path)[0] == 0, f"{what}: verify finds something")
             else:
                 check(files_of(path) == files_of(whole), f"{what}: other bytes")
+
+
+def counted():
+    """method=offset_sharing: one-sided where the MPI has it, else by messages, which report and log tell; with 0 servers by the setting."""
+    directory = fresh("methods-counted")
+    for servers, settings, nodes in ((2, {}, None), (3, {"TAILRACE_METHOD": "offset_sharing"}, None), (0, {"TAILRACE_METHOD": "offset_sharing"}, None),
+                                     (0, {}, None), (1, {}, None), ("node:1", {}, faked_nodes())):
+        launcher, more = nodes or (None, {})
+        if servers == "node:1" and not nodes:
+            continue
+        what = f"offset_sharing, servers={servers}, {settings}"
+        path, report = f"{directory}/fc.raw", f"{directory}/report.json"
+        count = 6 if nodes else 3 + servers
+        code, _, err = run(count, arguments(path, "format=raw" if settings else "format=raw method=offset_sharing", LAST), **({"launcher": launcher} if launcher else {}),
+                           TAILRACE_SERVERS=str(servers), TAILRACE_REPORT=report, TAILRACE_LOG="info", **settings, **more)
+        check(code == 0 and records_of(path) == records_of("methods-raw/scan.raw"), f"{what}: {code}, {err}")
+        told = [line for line in err.splitlines() if "servers take offsets by" in line]
+        check(len(told) == 1, f"{what}: the log says once how offsets are taken: {told}")
+        one_sided = "by one-sided adds" in told[0] if told else False
+        print(what, ":", told[0] if told else err, flush=True)
+        if servers == 0 and not settings:
+            check("set TAILRACE_METHOD" in told[0] or "MPI_Win" in told[0], f"{what}: {told}")
+        if os.path.exists(report):
+            expected = [None if servers == 1 else "one-sided" if one_sided else "messages"]
+            offsets = [each.get("offsets") for each in json.loads(contents(report))["streams"]]
+            check(offsets == expected, f"{what}: the report has {offsets}, expected {expected}")
+            os.remove(report)
+        for name in (path, path + ".trx"):
+            os.remove(name)
+    for fault in ("eio", "enospc"):
+        path = f"{directory}/{fault}.raw"
+        code, _, err = run(5, arguments(path, "format=raw method=offset_sharing", LAST), TAILRACE_SERVERS="2", TAILRACE_FAULT=f"rank=4 nth=2 fault={fault} calls=write")
+        check(code == 1 and path in err, f"{fault}: {code}, {err}")
+        check(tailrace("verify", path)[0] == 0, f"{fault}: what is committed is whole")
 
 
 def chosen_by_the_setting():
@@ -115,6 +150,7 @@ def together():
 for format_of_files in FORMATS:
     every_method(*format_of_files)
 together()
+counted()
 chosen_by_the_setting()
 refused()
 finish()

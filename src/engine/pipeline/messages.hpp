@@ -101,6 +101,7 @@ struct Opening {
   Policy policy;
   std::string method_name;         // of pipeline::methods(); "": the default one
   std::string hints;               // of collective files, as parse_hints() reads them
+  std::string why_method;          // with method=auto: why the method was taken
   std::int64_t previous_lead = 0;  // of the step before the first one put
   std::string ledger;              // packed by streams: what the ledger needs to keep the files
   /// The coordinates of all fields, each once. The root alone gets their values, and those of fields without

@@ -67,6 +67,7 @@ Result<const Method*> find_method(std::string_view name) {
   if (found != method_rows.end()) return &*found;
   std::vector<std::string_view> names;
   for (const Method& each : method_rows) names.push_back(each.name);
+  names.push_back(chosen_method);
   return unknown_word("method", name, names);
 }
 

@@ -38,6 +38,8 @@ struct Method {
   bool takes_offsets = false;
 };
 std::span<const Method> methods();
+/// The name by which a stream leaves its method to choose_method() (method_choice.hpp).
+inline constexpr std::string_view chosen_method = "auto";
 /// Returns the method that counts where nobody has chosen one.
 const Method& default_method();
 /// Local. Returns Code::settings, with the nearest name, if no method is called so. "" is the default method.

@@ -58,6 +58,7 @@ struct Statistics {
   std::map<std::string, Counters> streams;  // by file pattern
   std::map<std::string, std::vector<double>>
       durable;  // seconds from a rank's end of step to durable, as its home saw it
+  std::map<std::string, std::string> why_method;  // of streams with method=auto, on servers
   std::vector<Span> spans;
   bool tracing = false;
 

@@ -164,7 +164,7 @@ Status Server::prepare_method(const Opening& opening) {
 /// All servers open the first stream that needs counters, and so all come here. Only what they do together
 /// tells whether the MPI has one-sided adds: either all of them use these, or none.
 void Server::make_counters() {
-  Status missing(Code::unsupported, "there is one server");
+  Status missing;
   if (roster_.servers() > 1) {
     Result<std::unique_ptr<comm::Counters>> made = setup_.make_counters();
     if (made.is_ok()) context_.offsets = *std::move(made);
@@ -179,7 +179,7 @@ void Server::make_counters() {
         comm::MessageCounters::Kinds{static_cast<std::uint32_t>(Message::add),
                                      static_cast<std::uint32_t>(Message::added)});
   }
-  if (context_.me != 0) return;
+  if (context_.me != 0 || roster_.servers() == 1) return;
   log(LogLevel::info,
       missing.is_ok() ? "servers take offsets by one-sided adds (MPI_Fetch_and_op)"
                       : cat("servers take offsets by messages to the root of each stream: ", missing.text()));
@@ -401,6 +401,7 @@ bool Server::report_so_far() {
   Statistics own;
   own.streams = context_.statistics.streams;
   own.durable = context_.statistics.durable;
+  own.why_method = context_.statistics.why_method;
   out.put(Message::so_far).put(context_.line.rank());
   own.pack(out);
   for (const auto& [c, streams] : context_.said) {

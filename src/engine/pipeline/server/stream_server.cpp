@@ -14,6 +14,7 @@ Status OpenStream::prepare() {
     plans.emplace_back(std::move(*layout), context.roster, context.me);
   }
   counters().method = &opening.method() - pipeline::methods().data();
+  if (!opening.why_method.empty()) context.statistics.why_method[name] = opening.why_method;
   takes_offsets = servers_take_offsets(opening.method(), *codec);
   if (takes_offsets && context.roster.servers() > 1) {
     const bool are_one_sided = context.offsets->are_one_sided();

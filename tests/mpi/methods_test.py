@@ -114,7 +114,8 @@ def chosen_by_the_setting():
 def chosen_by_the_file_system():
     """method=auto: rank 0 looks at the file system (here what a preloaded library tells of it), and all ranks take its choice."""
     directory = fresh("methods-auto")
-    preloaded = ":".join(filter(None, (sys.argv[2], os.environ.get("LD_PRELOAD"))))
+    # Beside what the launcher may preload for its MPI.
+    preloading = ["sh", "-c", f'LD_PRELOAD="{sys.argv[2]}${{LD_PRELOAD:+:$LD_PRELOAD}}" exec "$0" "$@"']
     nodes = faked_nodes()
     for number, setup, options, settings, expected, words in (
             ("ef53", None, "method=auto", {}, "scan", "ext4 bears many writers"), ("6969", None, "method=auto", {}, "scan", "all servers are on one"),
@@ -124,8 +125,8 @@ def chosen_by_the_file_system():
             continue
         launcher, more = setup or (None, {})
         path, report = f"{directory}/fc.raw", f"{directory}/report.json"
-        code, _, err = run(6 if setup else 4, arguments(path, f"format=raw {options}", LAST), **({"launcher": launcher} if setup else {}), **more, **settings,
-                           TAILRACE_SERVERS="node:1" if setup else "2", TAILRACE_REPORT=report, TAILRACE_LOG="info", TEST_FILE_SYSTEM=number, LD_PRELOAD=preloaded)
+        code, _, err = run(6 if setup else 4, preloading + arguments(path, f"format=raw {options}", LAST), **({"launcher": launcher} if setup else {}), **more, **settings,
+                           TAILRACE_SERVERS="node:1" if setup else "2", TAILRACE_REPORT=report, TAILRACE_LOG="info", TEST_FILE_SYSTEM=number)
         what = f"auto on {number}, {options} {settings}"
         check(code == 0 and contents(path) == contents("methods-raw/scan.raw"), f"{what}: {code}, {err}")
         check(err.count(f"method=auto takes {expected}: ") == 1 and words in err, f"{what}: {err}")

@@ -295,6 +295,23 @@ TEST(Arrival, places_chunks_as_their_sizes_become_known) {
   EXPECT_EQ(arrival.end(), 22);
 }
 
+TEST(Taken, leaves_offsets_as_they_are_and_ends_behind_all_lengths) {
+  const auto taken = make_placement_of_taken();
+  taken->announce(0);
+  taken->on_encoded(0, 0);
+  EXPECT_EQ(taken->next(0), std::nullopt) << "nothing waits for a place";
+  EXPECT_EQ(taken->least_step(9), 9);
+  taken->begin_step(10);
+  std::vector<Record> second{{0, 1, 17, 5}}, first{{0, 0, 10, 7}};
+  taken->place(1, second);
+  taken->place(0, first);
+  EXPECT_EQ(second[0].offset, 17);
+  EXPECT_EQ(first[0].offset, 10);
+  EXPECT_EQ(taken->end(), 22);
+  taken->begin_step(22);
+  EXPECT_EQ(taken->end(), 22);
+}
+
 TEST(Fixed, places_a_chunk_before_those_before_it_are_encoded) {
   Fixed fixed(sample_places());
   for (const std::uint64_t chunk : {0, 1}) fixed.announce(chunk);

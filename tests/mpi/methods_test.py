@@ -12,7 +12,8 @@ from small_model import *  # noqa: E402,F403
 OPTIONS = {"netcdf4": "compress=deflate:1", "zarr": "compress=gzip"}  # that make records of many sizes
 STORES = written_formats("store")
 PLACED = ("cdf5", *STORES)  # each record of a step has its place
-METHODS = ("serial", "offset_guard", "writer", "mpiio")
+METHODS = ("serial", "offset_guard", "offset_sharing", "writer", "mpiio")
+ANY_ORDER = ("offset_guard", "offset_sharing")  # of the records of a step, in formats without places
 LAST = 2
 
 
@@ -57,11 +58,45 @@ def every_method(name, ending):
             what = f"{name}, method={method}, {ranks} ranks, {servers} servers"
             check(code == 0, f"{what}: {code}, {err}")
             check_rounds(f"{directory}/report.json", method, what)
-            if method == "offset_guard" and name not in PLACED:
+            if method in ANY_ORDER and name not in PLACED:
                 check(records_of(path) == records_of(whole), f"{what}: other records")
                 check(tailrace("verify", path)[0] == 0, f"{what}: verify finds something")
             else:
                 check(files_of(path) == files_of(whole), f"{what}: other bytes")
+
+
+def counted():
+    """method=offset_sharing: one-sided where the MPI has it, else by messages, which report and log tell; with 0 servers by the setting."""
+    directory = fresh("methods-counted")
+    for servers, settings, nodes in ((2, {}, None), (3, {"TAILRACE_METHOD": "offset_sharing"}, None), (0, {"TAILRACE_METHOD": "offset_sharing"}, None),
+                                     (0, {}, None), (1, {}, None), ("node:1", {}, faked_nodes())):
+        launcher, more = nodes or (None, {})
+        if servers == "node:1" and not nodes:
+            continue
+        what = f"offset_sharing, servers={servers}, {settings}"
+        path, report = f"{directory}/fc.raw", f"{directory}/report.json"
+        count = 6 if nodes else 3 + servers
+        code, _, err = run(count, arguments(path, "format=raw" if settings else "format=raw method=offset_sharing", LAST), **({"launcher": launcher} if launcher else {}),
+                           TAILRACE_SERVERS=str(servers), TAILRACE_REPORT=report, TAILRACE_LOG="info", **settings, **more)
+        check(code == 0 and records_of(path) == records_of("methods-raw/scan.raw"), f"{what}: {code}, {err}")
+        told = [line for line in err.splitlines() if "servers take offsets by" in line]
+        check(len(told) == (0 if servers == 1 else 1), f"{what}: the log says once how offsets are taken, if servers share them: {told}")
+        one_sided = "by one-sided adds" in told[0] if told else False
+        print(what, ":", *told, flush=True)
+        if servers == 0 and not settings:
+            check(told and "every rank serves itself" in told[0], f"{what}: {told}")
+        if os.path.exists(report):
+            expected = [None if servers == 1 else "one-sided" if one_sided else "messages"]
+            offsets = [each.get("offsets") for each in json.loads(contents(report))["streams"]]
+            check(offsets == expected, f"{what}: the report has {offsets}, expected {expected}")
+            os.remove(report)
+        for name in (path, path + ".trx"):
+            os.remove(name)
+    for fault in ("eio", "enospc"):
+        path = f"{directory}/{fault}.raw"
+        code, _, err = run(5, arguments(path, "format=raw method=offset_sharing", LAST), TAILRACE_SERVERS="2", TAILRACE_FAULT=f"nth=2 fault={fault} calls=write")
+        check(code == 1 and path in err, f"{fault}: {code}, {err}")
+        check(tailrace("verify", path)[0] == 0, f"{fault}: what is committed is whole")
 
 
 def chosen_by_the_setting():
@@ -74,6 +109,32 @@ def chosen_by_the_setting():
     run(3, arguments(f"{directory}/own.raw", "format=raw method=scan", LAST), TAILRACE_SERVERS="2", TAILRACE_METHOD="serial", TAILRACE_REPORT=f"{directory}/own.json")
     report = json.loads(contents(f"{directory}/own.json") or "{}")
     check([each.get("method") for each in report.get("streams", [])] == ["scan"], f"the stream's own method counts: {report}")
+
+
+def chosen_by_the_file_system():
+    """method=auto: rank 0 looks at the file system (here what a preloaded library tells of it), and all ranks take its choice."""
+    directory = fresh("methods-auto")
+    # Beside what the launcher may preload for its MPI.
+    preloading = ["sh", "-c", f'LD_PRELOAD="{sys.argv[2]}${{LD_PRELOAD:+:$LD_PRELOAD}}" exec "$0" "$@"']
+    nodes = faked_nodes()
+    for number, setup, options, settings, expected, words in (
+            ("ef53", None, "method=auto", {}, "scan", "ext4 bears many writers"), ("6969", None, "method=auto", {}, "scan", "all servers are on one"),
+            ("65735546", None, "", {"TAILRACE_METHOD": "auto"}, "writer", "on FUSE each file should have one writer"), ("12345", None, "method=auto", {}, "scan", "is not known"),
+            ("6969", nodes, "method=auto", {}, "writer", "on NFS writers of one file on 2 nodes")):
+        if words.startswith("on NFS") and not setup:
+            continue
+        launcher, more = setup or (None, {})
+        path, report = f"{directory}/fc.raw", f"{directory}/report.json"
+        code, _, err = run(6 if setup else 4, preloading + arguments(path, f"format=raw {options}", LAST), **({"launcher": launcher} if setup else {}), **more, **settings,
+                           TAILRACE_SERVERS="node:1" if setup else "2", TAILRACE_REPORT=report, TAILRACE_LOG="info", TEST_FILE_SYSTEM=number)
+        what = f"auto on {number}, {options} {settings}"
+        check(code == 0 and contents(path) == contents("methods-raw/scan.raw"), f"{what}: {code}, {err}")
+        check(err.count(f"method=auto takes {expected}: ") == 1 and words in err, f"{what}: {err}")
+        if os.path.exists(report):
+            (told,) = json.loads(contents(report))["streams"]
+            check(told["method"] == expected and words in told["method_chosen"], f"{what}: {told}")
+        for name in (path, path + ".trx"):
+            os.remove(name)
 
 
 def refused():
@@ -115,6 +176,8 @@ def together():
 for format_and_ending in written_formats().items():
     every_method(*format_and_ending)
 together()
+counted()
 chosen_by_the_setting()
+chosen_by_the_file_system()
 refused()
 finish()

@@ -45,6 +45,8 @@ SessionWorld::SessionWorld(Job job) : job_(std::move(job)), world_(size_of(job_)
     disk_ = std::make_shared<Disk>(world_.scheduler(), job_.disk_bytes_per_second, job_.disk_latency);
   meetings_ =
       std::make_unique<Meetings>(world_.scheduler(), static_cast<std::size_t>(roster_.servers()), disk_);
+  counters_ =
+      std::make_unique<SharedCounters>(world_.scheduler(), static_cast<std::size_t>(roster_.servers()));
   sessions_.resize(ranks_.size());
   for (int rank = 0; rank < world_.size(); ++rank) seat(rank);
 }
@@ -110,14 +112,24 @@ session::Facts SessionWorld::facts_of(int rank) {
   facts.stops = std::make_unique<session::Stops>(facts.settings);
   const int node = ranks_[static_cast<std::size_t>(rank)].node;
   facts.collective.needs_files_of_system = false;
-  facts.collective.make = [this, rank, node](std::function<void()> wake) {
-    const auto server = std::ranges::find(roster_.server_transport, rank) - roster_.server_transport.begin();
-    return meetings_->join(static_cast<std::size_t>(server), targets_[static_cast<std::size_t>(rank)],
-                           [this, rank, node, wake = std::move(wake)] {
-                             if (wake) wake();
-                             world_.rank(rank).poke();
-                             look_at_memory_of(node);
-                           });
+  const auto server = static_cast<std::size_t>(std::ranges::find(roster_.server_transport, rank) -
+                                               roster_.server_transport.begin());
+  const auto waking = [this, rank, node](std::function<void()> wake) {
+    return [this, rank, node, wake = std::move(wake)] {
+      if (wake) wake();
+      world_.rank(rank).poke();
+      look_at_memory_of(node);
+    };
+  };
+  facts.collective.make = [this, rank, server, waking](std::function<void()> wake) {
+    return meetings_->join(server, targets_[static_cast<std::size_t>(rank)], waking(std::move(wake)));
+  };
+  facts.make_counters = [this, server, waking](
+                            comm::Transport&,
+                            std::function<void()> wake) -> Result<std::unique_ptr<comm::Counters>> {
+    if (job_.seed % 2 == 1) return Status(Code::unsupported, "half of the worlds have no one-sided adds");
+    std::unique_ptr<comm::Counters> own = counters_->join(server, waking(std::move(wake)));
+    return job_.around_counters ? job_.around_counters(std::move(own)) : std::move(own);
   };
   facts.make_executor = [this, node](int computing, std::function<void()> wake) {
     return std::make_unique<SimThreads>(world_.scheduler(), computing, disk_,

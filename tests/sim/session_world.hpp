@@ -12,6 +12,7 @@
 #include "faces/files/service.hpp"
 #include "fibre_world.hpp"
 #include "ground/sim/collective.hpp"
+#include "ground/sim/counters.hpp"
 #include "ground/sim/disk.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/target.hpp"
@@ -44,6 +45,8 @@ struct Job {
   bool pauses_in_storage = false;  // calls of storage take time; not with servers or asynchronous calls
   /// Called on each server before it serves. The result is destroyed once the server has ended.
   std::function<std::shared_ptr<void>(session::Session&)> on_server = nullptr;
+  /// Puts something between each server and its one-sided counters.
+  std::function<std::unique_ptr<comm::Counters>(std::unique_ptr<comm::Counters>)> around_counters = nullptr;
   bool parks_late = false;  // a planted mistake: see FibreRank::park_on_a_late_ticket()
 };
 
@@ -124,7 +127,8 @@ class SessionWorld {
   exchange::Roster roster_;
   FibreWorld world_;
   std::shared_ptr<Disk> disk_;
-  std::unique_ptr<Meetings> meetings_;  // of the servers, for collective calls on files
+  std::unique_ptr<Meetings> meetings_;        // of the servers, for collective calls on files
+  std::unique_ptr<SharedCounters> counters_;  // of the servers
   std::vector<std::shared_ptr<storage::FaultyTarget>> targets_;  // by rank
   std::map<int, std::vector<int>> node_ranks_;
   std::map<int, Nanoseconds> clocks_;        // by node

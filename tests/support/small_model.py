@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Runs tests/mpi/small_model.cpp for test scripts. Every launch has a limit of time; a launch that takes longer is
 killed."""
+import json
 import os
 import shlex
 import shutil
@@ -127,6 +128,15 @@ def image(path):
 def tailrace(*args, limit=LIMIT):
     done = subprocess.run([COMMAND, *args], capture_output=True, text=True, timeout=limit)
     return done.returncode, done.stdout, done.stderr
+
+
+def records_in_put_order(path):
+    """The bytes of all steps that the index tells. A method may give the records of a step any order: here they have that of fields and levels."""
+    code, out, err = tailrace("index", path, "--json", "--records")
+    check(code == 0, f"index of {path}: {code}, {err}")
+    data = contents(path)
+    return b"".join(data[each["offset"]:each["offset"] + each["length"]]
+                    for step in json.loads(out)["steps"] for each in sorted(step["records"], key=lambda each: (each["field"], each["level"])))
 
 
 def raw_steps(path, first, last):

@@ -14,6 +14,7 @@
 #include "engine/pipeline/messages.hpp"
 #include "engine/pipeline/statistics.hpp"
 #include "ground/comm/collective/collective_files.hpp"
+#include "ground/comm/counters/counters.hpp"
 #include "ground/comm/line.hpp"
 #include "ground/executor/executor.hpp"
 #include "ground/node/lane.hpp"
@@ -150,6 +151,8 @@ struct Context {
   std::function<std::string(Bytes needed, Bytes share)> staging_for{};
   /// The files that all servers write together; made for the first stream whose method does so.
   std::unique_ptr<comm::CollectiveFiles> collective{};
+  /// The counters from which servers take offsets; made for the first stream whose method does so.
+  std::unique_ptr<comm::Counters> offsets{};
   std::vector<Message> taken{};  // the kinds of messages that this server takes
 
   [[nodiscard]] Bytes workspace_per_stream() const { return workspace / (streams > 0 ? streams : 1); }

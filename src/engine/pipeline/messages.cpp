@@ -62,7 +62,8 @@ void Opening::pack_head(Packer& out) const {
       .put_text(ledger)
       .put(begins_with)
       .put_text(method_name)
-      .put_text(hints);
+      .put_text(hints)
+      .put_text(why_method);
   definition.pack(out);
 }
 
@@ -76,6 +77,7 @@ Result<Opening> Opening::unpack_head(Unpacker& in) {
   opening.method_name = in.get_text();
   TR_TRY(find_method(opening.method_name).status());
   opening.hints = in.get_text();
+  opening.why_method = in.get_text();
   Result<codec::StreamDefinition> definition = codec::StreamDefinition::unpack(in);
   TR_TRY(definition.status());
   if (!in.ok()) return Status(Code::corrupt, kIncomplete);

@@ -42,7 +42,12 @@ enum class Message : std::uint32_t {
   turn = 33,        // server 0 -> servers: it is the call's turn, in the one order of all streams
   called = 34,      // server -> root: what became of the call there
   call_over = 35,   // root -> servers: the chunks of a call are not needed any more
-  alive = 30,       // compute rank -> its server, server -> server 0: a compute rank has called the library
+  // With Method::takes_offsets:
+  begun = 40,  // root -> servers: chunks of a step may take their offsets, or are left out
+  taken = 41,  // owner -> root: the offsets that a chunk has taken, and what became of it
+  add = 42,    // server -> root: an add to a counter, where there are no one-sided ones
+  added = 43,  // root -> server: the counter's value before
+  alive = 30,  // compute rank -> its server, server -> server 0: a compute rank has called the library
 };
 
 /// The calls that all servers of a session make together (comm::CollectiveFiles).
@@ -96,6 +101,7 @@ struct Opening {
   Policy policy;
   std::string method_name;         // of pipeline::methods(); "": the default one
   std::string hints;               // of collective files, as parse_hints() reads them
+  std::string why_method;          // with method=auto: why the method was taken
   std::int64_t previous_lead = 0;  // of the step before the first one put
   std::string ledger;              // packed by streams: what the ledger needs to keep the files
   /// The coordinates of all fields, each once. The root alone gets their values, and those of fields without

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/codec/codec.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 
@@ -29,6 +30,15 @@ constexpr std::array method_rows{
            .make_placement = placement::make_placement_by_arrival,
            .make_writer = storage::open_file_writer,
            .has_any_order = true},
+    Method{.name = "offset_sharing",
+           .meaning =
+               "all servers encode and write, at offsets that each takes by itself from a counter that "
+               "they share",
+           .deal = Deal::all,
+           .make_placement = placement::make_placement_by_arrival,
+           .make_writer = storage::open_file_writer,
+           .has_any_order = true,
+           .takes_offsets = true},
     Method{.name = "writer",
            .meaning = "all servers but one encode, and send the records to that one, which writes them",
            .deal = Deal::others,
@@ -59,6 +69,7 @@ Result<const Method*> find_method(std::string_view name) {
   if (found != method_rows.end()) return &*found;
   std::vector<std::string_view> names;
   for (const Method& each : method_rows) names.push_back(each.name);
+  names.push_back(chosen_method);
   return unknown_word("method", name, names);
 }
 
@@ -92,6 +103,10 @@ Result<comm::Hints> parse_hints(std::string_view text) {
     hints.emplace_back(key, value);
   }
   return hints;
+}
+
+bool servers_take_offsets(const Method& method, const codec::Codec& codec) {
+  return method.takes_offsets && !codec.fixed_places();
 }
 
 std::vector<int> owners_of(Deal deal, int servers, int root) {

@@ -33,11 +33,16 @@ struct Method {
   bool is_sent = false;        // the root writes: servers send it what they have encoded
   /// All servers write together, by comm::CollectiveFiles, when the root says so. `make_writer` is not used.
   bool is_collective = false;
+  /// Servers give the records that they have encoded their offsets themselves, from a counter at the root
+  /// (comm::Counters), if the format has no places. `make_placement` serves the other formats.
+  bool takes_offsets = false;
 
   /// True if one server alone writes the bytes of a file, as storage needs it that takes objects as a whole.
   [[nodiscard]] constexpr bool has_one_writer() const { return deal == Deal::root || is_sent; }
 };
 std::span<const Method> methods();
+/// The name by which a stream leaves its method to choose_method() (method_choice.hpp).
+inline constexpr std::string_view chosen_method = "auto";
 /// Returns the method that counts where nobody has chosen one.
 const Method& default_method();
 /// Returns the method that counts among whole objects where nobody has chosen one.
@@ -50,6 +55,9 @@ std::string about_methods();
 /// Reads hints for collective files, "cb_nodes=2,romio_cb_write=enable". Returns Code::settings if the text
 /// is no list of keys and values.
 Result<comm::Hints> parse_hints(std::string_view text);
+
+/// Returns true if the servers of a stream take offsets by themselves.
+bool servers_take_offsets(const Method& method, const codec::Codec& codec);
 
 /// Returns the servers that own records, each once, if `root` is the stream's root.
 std::vector<int> owners_of(Deal deal, int servers, int root);

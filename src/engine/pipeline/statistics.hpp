@@ -30,6 +30,7 @@ struct Counters {
   std::int64_t workspace_peak = 0;  // servers: most bytes encoded and not yet written, or kept for records
   std::int64_t method = 0;          // servers: the method's position in pipeline::methods()
   std::int64_t rounds = 0;          // servers: collective writes in which the server took part
+  std::int64_t offsets = 0;         // servers: how they have taken offsets; 0: not at all
   std::int64_t space_waits = 0;     // number of times that the stream waited for space on a full disk
   // Compute ranks count these for each stream that is read:
   std::int64_t gets_in_memory = 0;  // gets that found everything in memory
@@ -39,6 +40,9 @@ struct Counters {
   std::int64_t read_bytes = 0;      // bytes of files that this rank has read, for all ranks of its node
   std::int64_t is_input = 0;        // 1: the stream is read
 };
+
+/// How a server takes offsets by itself (Counters::offsets).
+enum class OffsetsBy : std::int64_t { none = 0, one_sided = 1, messages = 2 };
 
 /// A span of time on one thread, for the trace.
 struct Span {
@@ -54,6 +58,7 @@ struct Statistics {
   std::map<std::string, Counters> streams;  // by file pattern
   std::map<std::string, std::vector<double>>
       durable;  // seconds from a rank's end of step to durable, as its home saw it
+  std::map<std::string, std::string> why_method;  // of streams with method=auto, on servers
   std::vector<Span> spans;
   bool tracing = false;
 

@@ -5,6 +5,7 @@
 #include "engine/placement/fixed.hpp"
 #include "engine/placement/packed.hpp"
 #include "engine/placement/scan.hpp"
+#include "engine/placement/taken.hpp"
 
 namespace tailrace::placement {
 
@@ -19,5 +20,7 @@ std::unique_ptr<Placement> make_placement_by_arrival(const codec::Codec& codec) 
   if (codec.fixed_places()) return make_placement(codec);
   return std::make_unique<Arrival>();
 }
+
+std::unique_ptr<Placement> make_placement_of_taken() { return std::make_unique<Taken>(); }
 
 }  // namespace tailrace::placement

@@ -53,5 +53,7 @@ std::unique_ptr<Placement> make_placement(const codec::Codec& codec);
 /// As make_placement(), but in a format without places records follow one another as they become ready
 /// (Arrival).
 std::unique_ptr<Placement> make_placement_by_arrival(const codec::Codec& codec);
+/// Returns a placement that follows the offsets that servers have taken by themselves (Taken).
+std::unique_ptr<Placement> make_placement_of_taken();
 
 }  // namespace tailrace::placement

@@ -74,6 +74,8 @@ Bootstrap::Bootstrap(MPI_Comm world) : world_(world) { MPI_Comm_rank(world, &fac
 
 Bootstrap::~Bootstrap() {
   if (!comm::mpi_is_running()) return;
+  if (window_) window_->free();
+  if (counting_ != MPI_COMM_NULL) MPI_Comm_free(&counting_);
   if (transport_) transport_->free();
   if (compute_ != MPI_COMM_NULL) MPI_Comm_free(&compute_);
   if (servers_ != MPI_COMM_NULL) MPI_Comm_free(&servers_);
@@ -97,6 +99,42 @@ Status Bootstrap::start(const char* options) {
   TR_TRY(same_everywhere(transport.status()));
   transport_ = std::move(*transport);
   find_collective();
+  find_counters();
+  return {};
+}
+
+/// Collective. Servers that do nothing else make the window of their counters when the first stream needs it,
+/// and wait for each other meanwhile. A rank that serves itself may wait for other ranks in the program's own
+/// calls by then: such ranks make the window now, if the settings say that streams need it.
+void Bootstrap::find_counters() {
+  const auto serving = std::ranges::count(facts_.serves, 1);
+  const bool is_self_served = serving == 0;
+  if (serving == 1 || (servers_ == MPI_COMM_NULL && !is_self_served)) return;
+  const auto set = std::ranges::find(facts_.settings.values, "method", &SettingValue::name);
+  Status missing;
+  if (!is_self_served) {
+    MPI_Comm_dup(servers_, &counting_);
+  } else if (set != facts_.settings.values.end() && set->value == "offset_sharing") {
+    MPI_Comm_dup(transport_->communicator(), &counting_);
+    missing = make_window();
+  } else {
+    missing = Status(Code::unsupported,
+                     "every rank serves itself, and tr_init makes one-sided counters for them if "
+                     "TAILRACE_METHOD=offset_sharing is set");
+  }
+  facts_.make_counters = [this, missing](comm::Transport& transport,
+                                         const auto&) -> Result<std::unique_ptr<comm::Counters>> {
+    TR_TRY(missing);
+    if (window_ == nullptr) TR_TRY(make_window());
+    return std::unique_ptr<comm::Counters>(std::make_unique<comm::MpiCounters>(*window_, transport));
+  };
+}
+
+/// Collective over the servers. Blocks until all of them have called it.
+Status Bootstrap::make_window() {
+  Result<std::unique_ptr<comm::CounterWindow>> made = comm::CounterWindow::create(counting_);
+  TR_TRY(made.status());
+  window_ = *std::move(made);
   return {};
 }
 

@@ -8,6 +8,8 @@
 #include "engine/session/select.hpp"
 #include "engine/session/stops.hpp"
 #include "ground/comm/collective/collective_files.hpp"
+#include "ground/comm/counters/counters.hpp"
+#include "ground/comm/transport.hpp"
 #include "ground/executor/executor.hpp"
 #include "ground/settings/settings.hpp"
 #include "ground/storage/target.hpp"
@@ -33,6 +35,12 @@ struct Facts {
     std::string missing;                // why there are none; "" if there are
     bool needs_files_of_system = true;  // false: they write to any storage
   } collective;
+  /// Makes the counters to which servers add without each other's help, over the `transport` of the session,
+  /// or returns why there are none. Called on all servers or on none, if there are several; may block until
+  /// all servers have called it. The counters call `wake` when an add is made that was not made at once.
+  std::function<Result<std::unique_ptr<comm::Counters>>(comm::Transport& transport,
+                                                        std::function<void()> wake)>
+      make_counters;
   /// True if the session's only server may be replaced (Serving::replace). The lanes then keep the
   /// definitions and steps that another server needs.
   bool keeps_steps = false;

@@ -96,6 +96,13 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
                        {"bytes_read", sum(compute, &Counters::read_bytes)}};
   } else {
     report["method"] = pipeline::methods()[static_cast<std::size_t>(most(servers, &Counters::method))].name;
+    for (const auto& [rank, statistics] : all) {
+      const auto why = statistics.why_method.find(name);
+      if (why != statistics.why_method.end()) report["method_chosen"] = why->second;
+    }
+    const auto offsets = static_cast<pipeline::OffsetsBy>(most(servers, &Counters::offsets));
+    if (offsets == pipeline::OffsetsBy::one_sided) report["offsets"] = "one-sided";
+    if (offsets == pipeline::OffsetsBy::messages) report["offsets"] = "messages";
   }
   report["records"] = sum(servers, &Counters::records);
   report["bytes_captured"] = sum(compute, &Counters::captured_bytes);

@@ -57,12 +57,14 @@ std::int64_t sign_period(const Settings& settings) {
 
 Serving::Serving(Session& session, std::shared_ptr<storage::Target> target, LedgerFactory make_ledger,
                  decltype(Facts::make_executor) make_executor,
-                 decltype(Facts::Collective::make) make_collective)
+                 decltype(Facts::Collective::make) make_collective,
+                 decltype(Facts::make_counters) make_counters)
     : session_(session),
       target_(std::move(target)),
       make_ledger_(std::move(make_ledger)),
       make_threads_(std::move(make_executor)),
       make_collective_(std::move(make_collective)),
+      make_counters_(std::move(make_counters)),
       bells_(session.memory().bells()),
       sign_period_(sign_period(session.settings())) {
   if (!session.is_server()) return;
@@ -87,11 +89,12 @@ Status Serving::start(bool takes_over) {
         cat(why.text(),
             ". If memory is short on its node, set TAILRACE_STAGING lower or start fewer ranks there."));
   };
-  setup.make_collective = [this] {
-    std::function<void()> wake;
-    if (session_.is_server()) wake = [&bell = bell()] { bell.ring(); };
-    return make_collective_(std::move(wake));
+  const auto wake = [this]() -> std::function<void()> {
+    if (!session_.is_server()) return {};
+    return [&bell = bell()] { bell.ring(); };
   };
+  setup.make_collective = [this, wake] { return make_collective_(wake()); };
+  setup.make_counters = [this, wake] { return make_counters_(session_.board().transport(), wake()); };
   setup.reporting = !settings.report.empty();
   setup.on_statistics = [&settings, &topology](const std::map<int, pipeline::Statistics>& all) {
     const Status written = write_report(settings, topology.roster(), all);

@@ -31,7 +31,8 @@ class Serving {
  public:
   /// `session` must outlive this.
   Serving(Session& session, std::shared_ptr<storage::Target> target, LedgerFactory make_ledger,
-          decltype(Facts::make_executor) make_executor, decltype(Facts::Collective::make) make_collective);
+          decltype(Facts::make_executor) make_executor, decltype(Facts::Collective::make) make_collective,
+          decltype(Facts::make_counters) make_counters);
 
   /// Makes the server. With `takes_over` it goes on where another was destroyed.
   Status start(bool takes_over);
@@ -70,6 +71,7 @@ class Serving {
   const LedgerFactory make_ledger_;
   const decltype(Facts::make_executor) make_threads_;
   const decltype(Facts::Collective::make) make_collective_;
+  const decltype(Facts::make_counters) make_counters_;
   node::NodeBells own_bells_;  // used if no memory is shared
   node::NodeBells* bells_ = nullptr;
   int reader_ = 0;  // this server's number on its node

@@ -87,6 +87,7 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   else if (rank() == 0)
     stops_->tell_left_alone();
   collective_ = std::move(facts.collective);
+  make_counters_ = std::move(facts.make_counters);
   open_lines(transport);
   TR_TRY(open_storage(std::move(facts.storage)));
   TR_TRY(memory_->declare(settings_, facts.keeps_steps));
@@ -209,7 +210,7 @@ Status Session::make_threads(decltype(Facts::make_executor) make_executor, Ledge
   // cannot.
   if (rank() == 0) TR_TRY(check_report(settings_));
   serving_ = std::make_unique<Serving>(*this, storage_.of_streams(), std::move(make_ledger),
-                                       std::move(make_executor), collective_.make);
+                                       std::move(make_executor), collective_.make, make_counters_);
   return serving_->start(false);
 }
 

@@ -127,6 +127,7 @@ class Session {
   Storage storage_;
   encoders::OfServers encoders_;
   Facts::Collective collective_;  // `missing` is that of the servers
+  decltype(Facts::make_counters) make_counters_;
   pipeline::Statistics statistics_;
   std::unique_ptr<executor::Threads> threads_;  // compute ranks: of files and checkpoints
   std::unique_ptr<Serving> serving_;            // servers, and ranks that serve themselves

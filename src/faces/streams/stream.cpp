@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "engine/pipeline/method_choice.hpp"
 #include "faces/streams/files/file_ledger.hpp"
 #include "formats/registry/registry.hpp"
+#include "formats/stores/stores.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
@@ -59,6 +61,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     Result<std::shared_ptr<void>> lock = lock_stream(session.streams_target(), stream->request_);
     TR_TRY(lock.status());
     stream->lock_ = std::move(*lock);
+    stream->look_for_method();
     TR_TRY(check_existing_files(session.streams_target(), stream->request_, resume));
     if (!resume)
       return find_left_behind(session.streams_target(), stream->request_, stream->left_behind_, last);
@@ -74,6 +77,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     Packer run;
     run.put(resume ? resume->run : Uuid::random());
     last.pack(run);
+    if (stream) run.put_text(stream->request_.options.method).put_text(stream->why_method_);
     vote.contribution = run.take();
   }
   const comm::Verdict verdict = session.agree(std::move(vote));
@@ -83,6 +87,8 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   Unpacker from_rank_0(verdict.contributions[0]);
   stream->run_ = from_rank_0.get<Uuid>();
   stream->fields_.go_on_behind(LastFile::unpack(from_rank_0), resume && resume->interval);
+  stream->request_.options.method = from_rank_0.get_text();
+  stream->why_method_ = from_rank_0.get_text();
   if (resume) stream->continue_from(*resume, std::move(kept));
   session.computing().add_stream(stream->client_);
   stream->fields_.tell(stream->client_.definitions().begin(stream->head()));
@@ -99,17 +105,39 @@ Status Stream::choose_method() {
                                   ? set.value
                                   : std::string(pipeline::default_method_of_one_writer().name);
     chosen = cat(set.origin == "environment" ? environment_name(set.name) : set.name, "=", set.value);
-    TR_TRY(pipeline::find_method(set.value).status().in(chosen));
+    if (set.value != pipeline::chosen_method) TR_TRY(pipeline::find_method(set.value).status().in(chosen));
   }
-  const pipeline::Method& method = **pipeline::find_method(request_.options.method);
+  const bool is_chosen = request_.options.method == pipeline::chosen_method;
+  const pipeline::Method& method =
+      is_chosen ? pipeline::default_method() : **pipeline::find_method(request_.options.method);
+  if (!is_chosen) TR_TRY(check_writers(method, request_.pattern.text()).in(chosen));
   const bool is_collective = method.is_collective;
-  TR_TRY(check_writers(method, request_.pattern.text()).in(chosen));
   if (!is_collective && !request_.options.hints.empty())
     return {Code::settings, cat("mpiio_hints=\"", request_.options.hints,
                                 "\": hints are for method=mpiio, and the stream has ", chosen)};
   if (!is_collective) return {};
   return session_.check_collective(request_.pattern.text())
       .in(cat(chosen, " is not possible here; choose another method, such as scan"));
+}
+
+/// On rank 0: with method=auto, takes the method that suits the place of the files. Their directory is there:
+/// the lock has made it.
+void Stream::look_for_method() {
+  if (request_.options.method != pipeline::chosen_method) return;
+  const exchange::Roster& roster = session_.topology().roster();
+  const std::string& pattern = request_.pattern.text();
+  pipeline::Surroundings surroundings;
+  if (const auto place = session_.streams_target().system_name(pattern.substr(0, pattern.find('{'))))
+    surroundings.files = storage::file_system_of(*place);
+  surroundings.has_objects = stores::is_store(pattern);
+  surroundings.has_whole_objects = !storage::is_of_files(pattern);
+  surroundings.servers = roster.servers();
+  surroundings.nodes =
+      static_cast<int>(std::set<int>(roster.server_node.begin(), roster.server_node.end()).size());
+  const pipeline::MethodChoice choice = pipeline::choose_method(surroundings);
+  request_.options.method = choice.method->name;
+  why_method_ = choice.why;
+  log(LogLevel::info, cat("stream ", name(), ": method=auto takes ", choice.method->name, ": ", choice.why));
 }
 
 Status Stream::prepare_operations(const std::optional<Position>& resume) {
@@ -151,6 +179,7 @@ pipeline::Opening Stream::head() const {
   opening.policy = request_.options.policy;
   opening.method_name = request_.options.method;
   opening.hints = request_.options.hints;
+  opening.why_method = why_method_;
   opening.previous_lead = begins_with_ > 0 ? client_.lead() : from_.lead.value_or(0);
   opening.begins_with = begins_with_;
   if (session_.rank() == 0) {

@@ -127,6 +127,7 @@ class Stream final {
                 request_.definition.time),
         fields_(session_, request_, client_, operations_) {}
   Status choose_method();
+  void look_for_method();
   Status prepare_operations(const std::optional<Position>& resume);
   [[nodiscard]] pipeline::Opening head() const;
   void continue_from(const Position& position, std::shared_ptr<operations::Kept> kept);
@@ -166,6 +167,7 @@ class Stream final {
   StreamRequest request_;
   pipeline::StreamClient client_;
   std::string options_;
+  std::string why_method_;                // with method=auto: why its method was taken
   std::optional<Operations> operations_;  // with interval=
   Fields fields_;                         // behind the members to which it refers
   std::set<int> put_;                     // fields put in this step

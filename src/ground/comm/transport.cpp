@@ -73,6 +73,11 @@ void SharedTransport::give_back(ByteVector bytes) {
   transport_->give_back(std::move(bytes));
 }
 
+void SharedTransport::exclusively(const std::function<void()>& call) {
+  const std::lock_guard lock(mutex_);
+  transport_->exclusively(call);
+}
+
 std::int64_t SharedTransport::now() const { return is_connected() ? transport_->now() : Transport::now(); }
 
 void SharedTransport::idle(std::int64_t nanoseconds, const std::string& what) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -74,6 +75,9 @@ class Transport {
   }
   /// Called between two steps on memory that ranks share. The simulated world lets other ranks run here.
   virtual void let_others_run() {}
+  /// Runs `call`, which calls MPI beside the transport, while no other thread uses the transport. `call` must
+  /// not use it either.
+  virtual void exclusively(const std::function<void()>& call) { call(); }
 };
 
 /// The transport of a process, with a lock: threads that exchange data messages and answer requests use it
@@ -101,6 +105,7 @@ class SharedTransport final : public Transport {
     transport_->park(bell, ticket, limit);
   }
   void let_others_run() override { transport_->let_others_run(); }
+  void exclusively(const std::function<void()>& call) override;
 
  private:
   Transport* transport_ = nullptr;

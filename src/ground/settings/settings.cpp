@@ -274,7 +274,7 @@ const std::array<SettingInfo, 27> kTable{{
      set_text<&Settings::cache>},
     {"method", "scan", "name", "",
      "how servers write the records of streams that say nothing themselves (`method=`): one of the "
-     "[methods](methods.md)",
+     "[methods](methods.md), or `auto`",
      set_method},
     {"lost_logs", "fail", "choice", "",
      "what a run does that goes on from a checkpoint which covers a file (`tr_checkpoint_covers`) that is "

@@ -99,10 +99,9 @@ void Commits::accept(std::int64_t number, Step& step) {
 /// the program at the latest whether the step before it has failed.
 bool Commits::program_knows_failures() const { return unreported_.empty() && begun_ > told_ + 1; }
 
-void Commits::on_written(Unpacker& in) {
-  const auto number = in.get<std::int64_t>();
+void Commits::on_written(std::int64_t number, const Status& status) {
   Step& step = steps_.at(number);
-  step.note(Status::unpack(in).at(cause_in(number, Stage::write)));
+  step.note(status.at(cause_in(number, Stage::write)));
   --step.chunks;
 }
 
@@ -170,12 +169,13 @@ bool Commits::settle() {
   if (step.poisoned && step.status.is_ok()) {
     step.status = Status(Code::order, "a rank's part of a record is missing").at({found->first, -1, -1});
   }
+  // With fixed places, chunks are placed in the order in which they were encoded. The index must not depend
+  // on this order.
+  std::ranges::stable_sort(step.entry.records, {}, &RecordEntry::offset);
+  if (servers_take_offsets(opening_.method(), codec_)) check_gapless(found->first, step);
   StreamFiles::File& file = file_of(step);
   if (step.status.is_ok() || !step.has_writes) {
     if (step.has_writes) file.end = step.entry.end = placement_.end();
-    // With fixed places, chunks are placed in the order in which they were encoded. The index must not depend
-    // on this order.
-    std::ranges::stable_sort(step.entry.records, {}, &RecordEntry::offset);
     step.state = Step::State::settled;
     ++settled_before_;
     return true;
@@ -187,6 +187,25 @@ bool Commits::settle() {
     ++settled_before_;
   });
   return true;
+}
+
+/// Servers have taken the offsets of the step's records by themselves. The step may stand only if these bytes
+/// follow one another from its begin on: bytes that nobody has written would be a part of it for good.
+void Commits::check_gapless(std::int64_t number, Step& step) {
+  if (!step.status.is_ok() || !step.has_writes) return;
+  // All chunks were dropped: nothing was taken.
+  step.has_writes = !step.entry.records.empty();
+  Bytes end = step.entry.begin;
+  for (const RecordEntry& record : step.entry.records) {
+    if (record.offset != end) {
+      step.note(
+          Status(Code::corrupt, cat(step.entry.path, ": a record stands at ", record.offset, ", expected at ",
+                                    end, ", behind the one before it: the servers' offsets are wrong"))
+              .at(cause_in(number, Stage::write)));
+      return;
+    }
+    end += record.length;
+  }
 }
 
 bool Commits::commit() {

@@ -30,7 +30,11 @@ class Commits {
   void note(std::int64_t step, const Status& status);
   void on_encoded(std::int64_t step, Bytes size, bool poisoned, const Status& status);
   void on_ended(int source, Unpacker& in);
-  void on_written(Unpacker& in);
+  void on_written(Unpacker& in) {
+    const auto step = in.get<std::int64_t>();
+    on_written(step, Status::unpack(in));
+  }
+  void on_written(std::int64_t step, const Status& status);
   /// Notes the outcome of a round with so many chunks of a step.
   void on_round(std::int64_t step, int chunks, const Status& status);
   void on_synced(Unpacker& in);
@@ -43,7 +47,15 @@ class Commits {
   /// for it, and a file that cannot be begun fails the step. Before the first chunk that is written, tells
   /// the placement where the step begins.
   Fate fate(bool is_empty);
-  /// Adds records of step turn(). Their owner will write them at their offsets.
+  /// Notes that the put order has come to a record of a step, which takes `bound` bytes at most.
+  void on_record(std::int64_t step, Bytes bound) { steps_.at(step).bound += bound; }
+  /// True if the put order has come to a chunk of the step that is neither written nor dropped, and may have
+  /// bytes.
+  [[nodiscard]] bool has_chunks(std::int64_t step) const {
+    const auto found = steps_.find(step);
+    return found != steps_.end() && found->second.chunks > 0 && found->second.bound > 0;
+  }
+  /// Adds records of step turn(). Their owner will write them, or has written them, at their offsets.
   void add(int owner, std::span<const RecordEntry> records);
   /// Returns the file of step turn().
   const StreamFiles::File& file() { return file_of(steps_.at(turn())); }
@@ -59,6 +71,7 @@ class Commits {
     State state = State::open;
     bool complete = false;  // its end is in the put order
     int chunks = 0;         // announced and not yet written or dropped
+    Bytes bound = 0;        // most bytes that its records may take
     Bytes encoded = 0;      // size of the records that are encoded
     std::set<int> ended;    // homes whose compute ranks have all ended it (transport ranks)
     bool accepted = false;
@@ -80,6 +93,7 @@ class Commits {
   void accept(std::int64_t number, Step& step);
   [[nodiscard]] bool program_knows_failures() const;
   bool settle();
+  void check_gapless(std::int64_t number, Step& step);
   bool commit();
   void start_sync(std::int64_t number, Step& step);
   [[nodiscard]] std::vector<codec::Patch> rest_of(Step& step) const;

@@ -10,15 +10,23 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
                        Result<std::unique_ptr<Ledger>> ledger)
     : context_(context),
       opening_(opening),
+      codec_(codec),
       sequencer_(opening, codec, owners_of(opening.method().deal, context.roster.servers(), context.me)),
-      placement_(opening.method().make_placement(codec)),
+      servers_take_offsets_(servers_take_offsets(opening.method(), codec)),
+      placement_(servers_take_offsets_ ? placement::make_placement_of_taken()
+                                       : opening.method().make_placement(codec)),
       rounds_(opening.method().is_collective
                   ? std::make_unique<Rounds>(context, opening,
                                              [this](std::int64_t step, int chunks, const Status& status) {
                                                commits_.on_round(step, chunks, status);
                                              })
                   : nullptr),
-      commits_(context, opening, codec, *placement_, rounds_.get(), std::move(ledger)) {}
+      commits_(context, opening, codec, *placement_, rounds_.get(), std::move(ledger)),
+      counter_(servers_take_offsets_ ? context.offsets->make() : Result<int>(0)) {}
+
+StreamRoot::~StreamRoot() {
+  if (servers_take_offsets_ && counter_.is_ok()) context_.offsets->remove(*counter_);
+}
 
 void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
   const auto known = static_cast<std::ptrdiff_t>(fresh.size());
@@ -30,9 +38,11 @@ void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<Sequence
         break;
       case Kind::record:
         commits_.note(entry->step, status);
+        commits_.on_record(entry->step, codec_.encoded_bound(entry->field));
         if (!chunks_.try_emplace(entry->chunk, Chunk{entry->step, entry->owner}).second) break;
         placement_->announce(entry->chunk);
         commits_.on_chunk(entry->step);
+        if (servers_take_offsets_) commits_.note(entry->step, counter_.status());
         break;
       case Kind::end_step:
         commits_.on_end(entry->step);
@@ -47,21 +57,46 @@ void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<Sequence
 void StreamRoot::on_encoded(Unpacker& in) {
   const auto number = in.get<std::uint64_t>();
   Chunk& chunk = chunks_.at(number);
-  const bool poisoned = in.get<bool>();
-  const Status status = Status::unpack(in);
-  for (auto count = in.get<std::int64_t>(); count > 0; --count) {
-    const auto field = in.get<std::int32_t>();
-    const auto level = in.get<std::int32_t>();
-    const auto length = in.get<Bytes>();
-    chunk.records.push_back({field, level, 0, length, in.get_list<Bytes>()});
-    chunk.size += length;
-  }
-  commits_.on_encoded(chunk.step, chunk.size, poisoned, status);
+  WholeChunk whole = WholeChunk::unpack(in);
+  chunk.size = whole.size();
+  chunk.records = std::move(whole.records);
+  commits_.on_encoded(chunk.step, chunk.size, whole.poisoned, whole.status);
   placement_->on_encoded(number, chunk.step);
 }
 
+void StreamRoot::on_taken(Unpacker& in) {
+  const auto number = in.get<std::uint64_t>();
+  WholeChunk whole = WholeChunk::unpack(in);
+  const auto chunk = chunks_.extract(number);
+  commits_.on_encoded(whole.step, whole.size(), whole.poisoned, whole.status);
+  // A chunk with records has taken its offsets in the step whose turn it is. That step waits for it.
+  if (!whole.records.empty()) {
+    placement_->place(number, whole.records);
+    commits_.add(chunk.mapped().owner, whole.records);
+  }
+  commits_.on_written(whole.step, Status::unpack(in));
+}
+
+/// Has the servers take offsets in the step whose turn it is, from the end of all steps before on, or leave
+/// its chunks out. They hear of it once.
+bool StreamRoot::begin_step() {
+  const std::int64_t step = commits_.turn();
+  if (step <= begun_step_ || !commits_.has_chunks(step)) return false;
+  const Commits::Fate fate = commits_.fate(false);
+  if (fate == Commits::Fate::waits) return false;
+  begun_step_ = step;
+  const StreamFiles::File& file = commits_.file();
+  const bool is_written = fate == Commits::Fate::written;
+  if (is_written) context_.offsets->set(*counter_, file.end);
+  Packer out;
+  out.put(Message::begun).put(opening_.stream).put(step).put(is_written);
+  out.put_text(file.start.path).put(file.committed).put(is_written ? *counter_ : -1);
+  context_.send_to_servers(out);
+  return true;
+}
+
 bool StreamRoot::advance() {
-  bool moved = place();
+  bool moved = servers_take_offsets_ ? begin_step() : place();
   moved = commits_.advance() || moved;
   return (rounds_ && rounds_->advance()) || moved;
 }

@@ -8,6 +8,7 @@
 #include "engine/pipeline/root/commits.hpp"
 #include "engine/pipeline/root/rounds.hpp"
 #include "engine/pipeline/root/sequencer.hpp"
+#include "engine/pipeline/server/encoding.hpp"
 
 namespace tailrace::pipeline {
 
@@ -18,6 +19,9 @@ class StreamRoot {
  public:
   StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
              Result<std::unique_ptr<Ledger>> ledger);
+  ~StreamRoot();
+  StreamRoot(const StreamRoot&) = delete;
+  StreamRoot& operator=(const StreamRoot&) = delete;
 
   /// Takes the next descriptor or fence of the reference rank. Appends to `fresh` what it adds to the put
   /// order.
@@ -25,6 +29,8 @@ class StreamRoot {
   void on_ended(int source, Unpacker& in) { commits_.on_ended(source, in); }
   void on_encoded(Unpacker& in);
   void on_written(Unpacker& in) { commits_.on_written(in); }
+  /// With Method::takes_offsets: notes where a chunk stands, and what became of it.
+  void on_taken(Unpacker& in);
   /// With Method::is_sent: returns the servers whose chunks have a place and have not come yet.
   [[nodiscard]] std::set<int> awaited() const;
   /// Notes that the bytes of a chunk have come. Returns false if this root has given the chunk no place.
@@ -60,18 +66,24 @@ class StreamRoot {
     bool has_come = false;
   };
   bool place();
+  bool begin_step();
   void send_to_owner(std::uint64_t number, const Chunk& chunk, Commits::Fate fate);
   [[nodiscard]] bool comes_here(const Chunk& chunk) const;
   [[nodiscard]] bool has_room(const Chunk& chunk) const;
 
   Context& context_;
   const Opening& opening_;
+  const codec::Codec& codec_;
   Sequencer sequencer_;
+  const bool servers_take_offsets_;
   std::unique_ptr<placement::Placement> placement_;
   std::unique_ptr<Rounds> rounds_;  // if the method is collective
   Commits commits_;
   std::map<std::uint64_t, Chunk> chunks_;  // not placed yet
-  std::map<std::uint64_t, Sent> sent_;     // placed, and not written yet
+  // If servers take offsets by themselves:
+  Result<int> counter_;                 // from which they take them
+  std::int64_t begun_step_ = -1;        // the last one of which the servers were told
+  std::map<std::uint64_t, Sent> sent_;  // placed, and not written yet
 };
 
 }  // namespace tailrace::pipeline

@@ -366,18 +366,43 @@ void Encoding::on_encoded(Work& work, const Status& status) {
   report_if_whole(number, chunk);
 }
 
+void WholeChunk::pack(Packer& out) const {
+  out.put(step).put(poisoned);
+  status.pack(out);
+  out.put(static_cast<std::int64_t>(records.size()));
+  for (const placement::Record& each : records)
+    out.put(each.field).put(each.level).put(each.offset).put(each.length).put_list<Bytes>(each.parts);
+}
+
+WholeChunk WholeChunk::unpack(Unpacker& in) {
+  WholeChunk chunk;
+  chunk.step = in.get<std::int64_t>();
+  chunk.poisoned = in.get<bool>();
+  chunk.status = Status::unpack(in);
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
+    placement::Record& record = chunk.records.emplace_back();
+    record.field = in.get<int>();
+    record.level = in.get<Index>();
+    record.offset = in.get<Bytes>();
+    record.length = in.get<Bytes>();
+    record.parts = in.get_list<Bytes>();
+  }
+  return chunk;
+}
+
 void Encoding::report_if_whole(std::uint64_t number, Chunk& chunk) {
   if (!chunk.closed || chunk.open > 0) return;
   // Workers finish in any order, but the file has put order.
   std::ranges::sort(chunk.works, {}, [](const auto& work) { return work->record.number; });
-  Packer out;
-  out.put(Message::encoded).put(stream_.opening.stream).put(number).put(chunk.poisoned);
-  chunk.status.pack(out);
-  out.put(static_cast<std::int64_t>(chunk.works.size()));
+  WholeChunk whole{chunk.step, chunk.poisoned, chunk.status, {}};
   for (const auto& work : chunk.works) {
     const SequenceEntry& entry = work->record.entry;
-    out.put(entry.field).put(entry.level).put(work->size).put_list<Bytes>(work->parts);
+    whole.records.push_back({entry.field, entry.level, 0, work->size, work->parts});
   }
+  if (whole_) return whole_(number, std::move(whole));
+  Packer out;
+  out.put(Message::encoded).put(stream_.opening.stream).put(number);
+  whole.pack(out);
   stream_.send_to_root(out);
 }
 

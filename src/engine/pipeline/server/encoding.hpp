@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/operations/reduction.hpp"
+#include "engine/placement/placement.hpp"
 #include "ground/base/byte_pool.hpp"
 #include "ground/layout/stretch.hpp"
 
@@ -101,6 +102,23 @@ struct Encoded {
   }
 };
 
+/// What is told of a chunk once all its records are encoded.
+struct WholeChunk {
+  std::int64_t step = 0;
+  bool poisoned = false;
+  Status status;
+  std::vector<placement::Record> records;  // in put order, without offsets
+
+  [[nodiscard]] Bytes size() const {
+    Bytes size = 0;
+    for (const placement::Record& record : records) size += record.length;
+    return size;
+  }
+  /// Packs it with the chunk's number, or unpacks it behind the number.
+  void pack(Packer& out) const;
+  static WholeChunk unpack(Unpacker& in);
+};
+
 /// The third stage. It takes records with all their pieces (Gathered), assembles and encodes them on workers,
 /// and tells the root the size of each chunk once all its records are encoded. It keeps the chunks until the
 /// root has placed them, and then hands them on (Encoded). Their bytes count against the workspace until they
@@ -111,6 +129,9 @@ struct Encoded {
 class Encoding {
  public:
   explicit Encoding(OpenStream& stream);
+  /// Has chunks told to `whole` once all their records are encoded, in place of the root.
+  using Whole = std::function<void(std::uint64_t number, WholeChunk chunk)>;
+  void tell(Whole whole) { whole_ = std::move(whole); }
 
   /// Notes that the put order has another record of a chunk that this server owns.
   void announce(const SequenceEntry& record);
@@ -189,6 +210,7 @@ class Encoding {
   };
 
   OpenStream& stream_;
+  Whole whole_;
   std::vector<Worker> workers_;
   std::map<std::uint64_t, Chunk> chunks_;  // owned here, until written
   BytePool pool_;                          // of records; workers use it too

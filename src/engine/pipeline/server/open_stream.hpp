@@ -20,6 +20,7 @@ struct OpenStream {
   std::string name;
   std::unique_ptr<codec::Codec> codec{};
   std::vector<exchange::RecordPlan> plans{};  // by layout
+  bool takes_offsets = false;                 // servers_take_offsets()
   std::map<std::string, std::vector<double>>
       weights{};  // of fields over dimensions, by the field that has them
 

@@ -5,6 +5,7 @@
 
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/comm/counters/message_counters.hpp"
 
 namespace tailrace::pipeline {
 
@@ -80,6 +81,8 @@ void Server::take_messages() {
   on_stream(Message::ended, [](Stream& to, int source, Unpacker& in) { to.root->on_ended(source, in); });
   on_stream(Message::encoded, [](Stream& to, int, Unpacker& in) { to.root->on_encoded(in); });
   on_stream(Message::written, [](Stream& to, int, Unpacker& in) { to.root->on_written(in); });
+  on_stream(Message::taken, [](Stream& to, int, Unpacker& in) { to.root->on_taken(in); });
+  on_stream(Message::begun, [](Stream& to, int, Unpacker& in) { to.server->on_begun(in); });
   on_stream(Message::synced, [](Stream& to, int, Unpacker& in) { to.root->on_synced(in); });
   on_stream(Message::closed, [](Stream& to, int, Unpacker&) { to.root->on_closed(); });
   on_stream(Message::place, [](Stream& to, int, Unpacker& in) { to.server->on_place(in); });
@@ -150,11 +153,36 @@ void Server::open(Opening opening) {
 
 /// tr_stream_create has refused the method where a server has no such files.
 Status Server::prepare_method(const Opening& opening) {
+  if (opening.method().takes_offsets && !context_.offsets) make_counters();
   if (!opening.method().is_collective || context_.collective) return {};
   Result<std::unique_ptr<comm::CollectiveFiles>> made = setup_.make_collective();
   TR_TRY(made.status());
   context_.collective = *std::move(made);
   return {};
+}
+
+/// All servers open the first stream that needs counters, and so all come here. Only what they do together
+/// tells whether the MPI has one-sided adds: either all of them use these, or none.
+void Server::make_counters() {
+  Status missing;
+  if (roster_.servers() > 1) {
+    Result<std::unique_ptr<comm::Counters>> made = setup_.make_counters();
+    if (made.is_ok()) context_.offsets = *std::move(made);
+    missing = made.status();
+  }
+  if (!context_.offsets) {
+    std::vector<int> ranks;
+    for (int server = 0; server < roster_.servers(); ++server)
+      ranks.push_back(context_.rank_of_server(server));
+    context_.offsets = std::make_unique<comm::MessageCounters>(
+        context_.line, std::move(ranks),
+        comm::MessageCounters::Kinds{static_cast<std::uint32_t>(Message::add),
+                                     static_cast<std::uint32_t>(Message::added)});
+  }
+  if (context_.me != 0 || roster_.servers() == 1) return;
+  log(LogLevel::info,
+      missing.is_ok() ? "servers take offsets by one-sided adds (MPI_Fetch_and_op)"
+                      : cat("servers take offsets by messages to the root of each stream: ", missing.text()));
 }
 
 /// Makes the calls whose turn has come, in their order. A call's own part comes from the stream's root, and
@@ -199,6 +227,7 @@ void Server::on_decided(Unpacker& in) {
 bool Server::advance() {
   bool moved = context_.executor.poll();
   moved = make_collective_calls() || moved;
+  moved = (context_.offsets && context_.offsets->poll()) || moved;
   moved = scan_lanes() || moved;
   for (auto& [id, stream] : streams_) {
     if (stream.started && !stream.fresh.empty()) send_sequence(id, stream);
@@ -372,6 +401,7 @@ bool Server::report_so_far() {
   Statistics own;
   own.streams = context_.statistics.streams;
   own.durable = context_.statistics.durable;
+  own.why_method = context_.statistics.why_method;
   out.put(Message::so_far).put(context_.line.rank());
   own.pack(out);
   for (const auto& [c, streams] : context_.said) {

@@ -38,6 +38,9 @@ class Server {
     bool takes_over = false;
     /// Makes what servers write files with together. Called once at most.
     std::function<Result<std::unique_ptr<comm::CollectiveFiles>>()> make_collective;
+    /// Makes counters to which servers add without each other's help, or returns why there are none. Called
+    /// once at most, on all servers alike, if there are several.
+    std::function<Result<std::unique_ptr<comm::Counters>>()> make_counters;
     /// Ends the job. Called if this server gives up, and other ranks would wait for it.
     std::function<void(const Status&)> give_up;
   };
@@ -74,6 +77,7 @@ class Server {
   void on_sequence(Unpacker& in);
   void on_decided(Unpacker& in);
   Status prepare_method(const Opening& opening);
+  void make_counters();
   bool make_collective_calls();
   bool scan_lanes();
   bool scan_lane(int c, LaneCursor& lane);

@@ -14,6 +14,13 @@ Status OpenStream::prepare() {
     plans.emplace_back(std::move(*layout), context.roster, context.me);
   }
   counters().method = &opening.method() - pipeline::methods().data();
+  if (!opening.why_method.empty()) context.statistics.why_method[name] = opening.why_method;
+  takes_offsets = servers_take_offsets(opening.method(), *codec);
+  if (takes_offsets && context.roster.servers() > 1) {
+    const bool are_one_sided = context.offsets->are_one_sided();
+    counters().offsets =
+        static_cast<std::int64_t>(are_one_sided ? OffsetsBy::one_sided : OffsetsBy::messages);
+  }
   for (const codec::FieldDefinition& each : opening.fields) {
     const std::string& name = each.reduction.weights;
     if (!each.reduction.is_weighted() || weights.count(name) > 0) continue;
@@ -37,6 +44,11 @@ Result<std::unique_ptr<StreamServer>> StreamServer::create(Context& context, Ope
   return guarded([&]() -> Result<std::unique_ptr<StreamServer>> {
     std::unique_ptr<StreamServer> stream(new StreamServer(context, std::move(opening)));
     TR_TRY(stream->stream_.prepare());
+    if (stream->stream_.takes_offsets) {
+      stream->encoding_.tell([&to = stream->taking_](std::uint64_t number, WholeChunk chunk) {
+        to.take(number, std::move(chunk));
+      });
+    }
     for (const auto& [c, number] : fences) stream->on_fence(c, number);
     return stream;
   });

@@ -10,6 +10,7 @@
 #include "engine/pipeline/server/collective_writing.hpp"
 #include "engine/pipeline/server/gathering.hpp"
 #include "engine/pipeline/server/put_order.hpp"
+#include "engine/pipeline/server/taking_offsets.hpp"
 #include "engine/pipeline/server/writing.hpp"
 
 namespace tailrace::pipeline {
@@ -41,6 +42,8 @@ class StreamServer {
   /// On the root, with Method::is_sent: takes a chunk of another server, whose bytes are in `message`, and
   /// writes it. `done` runs when it is written, or has failed.
   void on_chunk(Unpacker in, const std::shared_ptr<const ByteVector>& message, std::function<void()> done);
+  /// With Method::takes_offsets: takes what the root says of a step.
+  void on_begun(Unpacker& in) { taking_.on_begun(in); }
   void on_sync(Unpacker& in);
   /// Returns the stage that makes the stream's collective calls.
   [[nodiscard]] CollectiveWriting& collective() { return collective_; }
@@ -63,6 +66,7 @@ class StreamServer {
   PutOrder order_{stream_, gathering_};
   Writing writing_{stream_};
   CollectiveWriting collective_{stream_, encoding_};
+  TakingOffsets taking_{stream_, encoding_, writing_};
 };
 
 }  // namespace tailrace::pipeline

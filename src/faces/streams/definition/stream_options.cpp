@@ -2,7 +2,7 @@
 // The options of tr_stream_create.
 #include <limits>
 
-#include "engine/pipeline/method.hpp"
+#include "engine/pipeline/method_choice.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "faces/streams/definition/values.hpp"
 #include "formats/registry/registry.hpp"
@@ -85,6 +85,10 @@ Status take_conventions(StreamRequest& request, const std::string& text) {
 
 Status take_method(StreamRequest& request, const std::string& text) {
   if (text.empty()) return settings_error("the name is empty");
+  if (text == pipeline::chosen_method) {
+    request.options.method = text;
+    return {};
+  }
   const Result<const pipeline::Method*> method = pipeline::find_method(text);
   TR_TRY(method.status());
   request.options.method = (*method)->name;
@@ -229,9 +233,10 @@ constexpr OptionTable<StreamRequest> stream_options(kStreamRows);
 
 std::vector<OptionInfo> stream_option_infos() {
   static const auto& about = *new const std::string(about_format());
-  static const auto& how =
-      *new const std::string(cat("[how servers write](methods.md): ", pipeline::about_methods(),
-                                 ". `TAILRACE_METHOD` says it for all streams"));
+  static const auto& how = *new const std::string(
+      cat("[how servers write](methods.md): ", pipeline::about_methods(),
+          "; `auto`: `scan` or `writer`, [as the file system needs it](methods.md#auto). "
+          "`TAILRACE_METHOD` says it for all streams"));
   std::vector<OptionInfo> infos = stream_options.infos(kStreamOptionsOfFormats);
   for (OptionInfo& info : infos) {
     if (info.key == "format") info.meaning = about;

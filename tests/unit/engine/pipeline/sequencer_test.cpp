@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 
+#include "engine/pipeline/method_choice.hpp"
 #include "formats/codec/sample_codec.hpp"
 
 namespace tailrace::pipeline {
@@ -93,6 +94,27 @@ TEST(Method, an_unknown_name_is_refused_with_the_nearest_one) {
   const Status status = find_method("offset_gard").status();
   EXPECT_EQ(status.code(), Code::settings);
   EXPECT_NE(status.text().find("\"offset_guard\""), std::string::npos) << status.text();
+}
+
+TEST(Method, that_auto_stands_for_depends_on_file_system_servers_nodes_and_stores) {
+  using Writers = storage::FileSystem::Writers;
+  const auto chosen = [](Writers writers, bool has_objects, int servers, int nodes) {
+    const MethodChoice choice = choose_method({{"disk", writers}, has_objects, servers, nodes});
+    EXPECT_FALSE(choice.why.empty());
+    return std::string(choice.method->name);
+  };
+  for (const Writers each : {Writers::unknown, Writers::many, Writers::on_one_node, Writers::one}) {
+    EXPECT_EQ(chosen(each, false, 1, 1), "scan") << "one server";
+    EXPECT_EQ(chosen(each, true, 4, 2), "scan") << "a store";
+    EXPECT_EQ(choose_method({{"disk", each}, true, 1, 1, true}).method->name, "writer") << "whole objects";
+    const bool is_one = each == Writers::one;
+    EXPECT_EQ(chosen(each, false, 4, 1), is_one ? "writer" : "scan");
+    EXPECT_EQ(chosen(each, false, 4, 2), is_one || each == Writers::on_one_node ? "writer" : "scan");
+  }
+  EXPECT_EQ(choose_method({{"NFS", Writers::on_one_node}, false, 4, 2}).why,
+            "on NFS writers of one file on 2 nodes wait for each other, or lose bytes");
+  EXPECT_FALSE(find_method(chosen_method).is_ok()) << "it is no row";
+  EXPECT_NE(find_method("outo").status().text().find("\"auto\""), std::string::npos);
 }
 
 TEST(Method, hints_are_keys_and_values) {

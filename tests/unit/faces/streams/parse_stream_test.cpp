@@ -177,6 +177,8 @@ TEST(parse_stream, an_unknown_key_names_the_option_that_was_meant_and_who_has_it
   EXPECT_TRUE(mentions(error("existing=append"), "did you mean \"continue\"?"));
   EXPECT_FALSE(mentions(error("shuffle=on"), "did you mean")) << error("shuffle=on");
   EXPECT_TRUE(mentions(error("method=writr"), "unknown method \"writr\"; did you mean \"writer\"?"));
+  EXPECT_TRUE(mentions(error("method=outo"), "did you mean \"auto\"?"));
+  EXPECT_EQ(parsed("base=2026-03-01 format=raw method=auto").options.method, "auto");
   EXPECT_TRUE(mentions(error("mpiio_hints=cb_nodes"), "\"cb_nodes\", which is no hint"));
   EXPECT_TRUE(mentions(error("mpiio_hints=\"\""), "there is no hint"));
   EXPECT_TRUE(mentions(error("units=K"), "\"units\" belongs to tr_stream_define")) << error("units=K");

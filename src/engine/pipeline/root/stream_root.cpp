@@ -90,7 +90,7 @@ bool StreamRoot::begin_step() {
   if (is_written) context_.offsets->set(*counter_, file.end);
   Packer out;
   out.put(Message::begun).put(opening_.stream).put(step).put(is_written);
-  out.put_text(file.start.path).put(file.committed).put(is_written ? *counter_ : -1);
+  out.put_text(file.start.path).put(file.committed).put(file.end).put(is_written ? *counter_ : -1);
   context_.send_to_servers(out);
   return true;
 }

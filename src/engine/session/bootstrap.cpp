@@ -74,11 +74,20 @@ Bootstrap::Bootstrap(MPI_Comm world) : world_(world) { MPI_Comm_rank(world, &fac
 
 Bootstrap::~Bootstrap() {
   if (!comm::mpi_is_running()) return;
-  if (window_) window_->free();
   if (counting_ != MPI_COMM_NULL) MPI_Comm_free(&counting_);
   if (transport_) transport_->free();
   if (compute_ != MPI_COMM_NULL) MPI_Comm_free(&compute_);
   if (servers_ != MPI_COMM_NULL) MPI_Comm_free(&servers_);
+}
+
+void Bootstrap::meet_at_the_end() {
+  transport_->meet_at_the_end();
+  free_counters();
+}
+
+void Bootstrap::free_counters() {
+  if (window_) window_->free();
+  window_.reset();
 }
 
 Status Bootstrap::start(const char* options) {

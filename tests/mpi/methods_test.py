@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Every method of writing, in every format, with any number of servers: the same bytes, or where a method gives the records of a step
 no order the same records; what is no method is refused.
-    methods_test.py MODEL"""
+    methods_test.py MODEL OTHER_FILE_SYSTEM HANGING_WINDOW"""
 import json
 import os
 import sys
@@ -92,6 +92,10 @@ def counted():
             os.remove(report)
         for name in (path, path + ".trx"):
             os.remove(name)
+    for servers in (0, 2):
+        code, _, err = run(2 + servers, arguments(f"{directory}/hangs.raw", "format=raw", LAST), TAILRACE_SERVERS=str(servers), TAILRACE_METHOD="offset_sharing",
+                           TAILRACE_WATCHDOG="1s", TAILRACE_TIMEOUT="3s", LD_PRELOAD=":".join(filter(None, (sys.argv[3], os.environ.get("LD_PRELOAD")))))
+        check(code not in (0, 124) and "has waited 1 s for MPI_Win_allocate" in err and "gives up (TAILRACE_TIMEOUT)" in err, f"the MPI hangs, {servers} servers: {code}, {err}")
     for fault in ("eio", "enospc"):
         path = f"{directory}/{fault}.raw"
         code, _, err = run(5, arguments(path, "format=raw method=offset_sharing", LAST), TAILRACE_SERVERS="2", TAILRACE_FAULT=f"nth=2 fault={fault} calls=write")

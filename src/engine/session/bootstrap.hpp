@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/session/facts.hpp"
+#include "ground/comm/counters/blocking_call.hpp"
 #include "ground/comm/counters/mpi_counters.hpp"
 #include "ground/comm/mpi_transport.hpp"
 
@@ -47,12 +48,14 @@ class Bootstrap {
   void find_collective();
   void find_counters();
   Status make_window();
+  [[nodiscard]] comm::BlockingCall watch(const std::string& call) const;
 
   MPI_Comm world_;
   MPI_Comm compute_ = MPI_COMM_NULL;
   MPI_Comm servers_ = MPI_COMM_NULL;   // on servers, unless each rank is one
   MPI_Comm counting_ = MPI_COMM_NULL;  // of the window alone
   std::unique_ptr<comm::CounterWindow> window_;
+  comm::BlockingCall::Patience patience_;
   Facts facts_;
   std::unique_ptr<comm::MpiTransport> transport_;
 };

@@ -28,8 +28,13 @@ class Between final : public comm::Counters {
     std::int64_t adds = 0;   // so far, of all servers
     std::int64_t wrong = 0;  // number of the add that goes wrong, from 1
     std::int64_t by = 3;     // what it gets too much
+    bool is_full = false;    // other streams have all counters
+    int ends = 0;            // objects of this class so far
   };
-  Between(std::unique_ptr<comm::Counters> under, Plan& plan) : under_(std::move(under)), plan_(plan) {}
+  Between(std::unique_ptr<comm::Counters> under, Plan& plan) : under_(std::move(under)), plan_(plan) {
+    ++plan_.ends;
+    while (plan_.is_full && make().is_ok()) continue;
+  }
   void set(int counter, std::int64_t value) override { under_->set(counter, value); }
   void add(int process, int counter, std::int64_t amount, Taken taken) override {
     const std::int64_t off = ++plan_.adds == plan_.wrong ? plan_.by : 0;
@@ -210,6 +215,51 @@ TEST(sim_offsets, of_records_without_bytes_leave_no_hole) {
     job.seed = seed;
     expect_right_bytes(job, scenario, cat("seed ", seed, ": "));
     if (HasFatalFailure()) return;
+  }
+}
+
+TEST(sim_offsets, of_a_stream_that_gets_no_counter_fail_each_step_on_all_ranks) {
+  const Scenario scenario =
+      sharing("fc.data", "raw", {{"t", *layout::Layout::block({6, 6}, 2), "levels=hybrid:1-4"}});
+  Job job;
+  job.nodes = {{2, 2}};
+  job.seed = 2;
+  Between::Plan plan{.is_full = true};
+  job.around_counters = [&plan](std::unique_ptr<comm::Counters> own) {
+    return std::make_unique<Between>(std::move(own), plan);
+  };
+  SessionWorld world(job);
+  std::vector<Arrays> arrays(2);
+  std::vector<Told> told(2);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const auto me = static_cast<std::size_t>(rank.rank());
+    patient_forecast(rank, scenario, arrays[me], told[me]);
+  });
+  ASSERT_TRUE(stuck.empty()) << text_of(stuck);
+  for (const Told& each : told) expect_same(each, told[0], "");
+  EXPECT_EQ(static_cast<std::int64_t>(told[0].failures.size()), scenario.steps);
+  for (const auto& [step, text] : told[0].failures) {
+    EXPECT_NE(text.find("stream fc.data, step at"), std::string::npos) << text;
+    EXPECT_NE(text.find("method=offset_sharing: one process keeps 4096 counters at most"), std::string::npos)
+        << text;
+  }
+  EXPECT_EQ(plan.adds, 0);
+}
+
+/// A format with places for records needs no counters, and so no window of MPI.
+TEST(sim_offsets, are_not_counted_in_formats_with_places) {
+  for (const char* const format : {"cdf5", "raw"}) {
+    Job job;
+    job.nodes = {{2, 2}};
+    job.seed = 2;
+    Between::Plan plan;
+    job.around_counters = [&plan](std::unique_ptr<comm::Counters> own) {
+      return std::make_unique<Between>(std::move(own), plan);
+    };
+    expect_right_bytes(
+        job, sharing("fc.data", format, {{"t", *layout::Layout::block({6, 6}, 2), "levels=hybrid:1-4"}}),
+        cat(format, ": "));
+    EXPECT_EQ(plan.ends, std::string(format) == "raw" ? 2 : 0) << format;
   }
 }
 

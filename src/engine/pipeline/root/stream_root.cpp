@@ -42,7 +42,8 @@ void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<Sequence
         if (!chunks_.try_emplace(entry->chunk, Chunk{entry->step, entry->owner}).second) break;
         placement_->announce(entry->chunk);
         commits_.on_chunk(entry->step);
-        if (servers_take_offsets_) commits_.note(entry->step, counter_.status());
+        if (servers_take_offsets_)
+          commits_.note(entry->step, counter_.status().in("method=offset_sharing").at({entry->step, -1, -1}));
         break;
       case Kind::end_step:
         commits_.on_end(entry->step);

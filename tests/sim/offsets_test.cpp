@@ -263,6 +263,42 @@ TEST(sim_offsets, are_not_counted_in_formats_with_places) {
   }
 }
 
+/// The report knows streams by their names: what it tells of the method is that of the last stream.
+TEST(sim_offsets, a_stream_of_the_same_name_does_not_inherit_how_the_method_was_chosen) {
+  const std::vector<Variable> variables = {{"t", *layout::Layout::block({6, 6}, 2), "levels=surface"}};
+  std::vector<std::shared_ptr<const StreamPlan>> plans;
+  for (const char* const method : {"auto", "offset_sharing", "scan"})
+    plans.push_back(*StreamPlan::make(
+        "fc.data", cat("base=2026-03-01 format=raw existing=replace method=", method), variables));
+  Job job;
+  job.nodes = {{2, 2}};
+  job.seed = 2;
+  std::vector<pipeline::Statistics> told;
+  job.on_server = [&told](session::Session& session) {
+    return std::shared_ptr<void>(&told, [&session, &told](void*) { told.push_back(session.statistics()); });
+  };
+  SessionWorld world(job);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    for (const auto& plan : plans) {
+      PlannedStream stream(rank, plan);
+      EXPECT_TRUE(stream.create().is_ok());
+      const std::vector<float> array = array_of(*plan, rank.rank(), 0, 0);
+      stream.begin(0);
+      stream.put(0, reinterpret_cast<const std::byte*>(array.data()));
+      EXPECT_TRUE(stream.end().is_ok());
+      EXPECT_TRUE(stream.close().is_ok());
+    }
+  });
+  ASSERT_TRUE(stuck.empty()) << text_of(stuck);
+  ASSERT_EQ(told.size(), 2U);
+  for (const pipeline::Statistics& server : told) {
+    EXPECT_TRUE(server.why_method.empty());
+    const pipeline::Counters& counters = server.streams.at("fc.data");
+    EXPECT_EQ(pipeline::methods()[static_cast<std::size_t>(counters.method)].name, "scan");
+    EXPECT_EQ(static_cast<pipeline::OffsetsBy>(counters.offsets), pipeline::OffsetsBy::none);
+  }
+}
+
 /// Servers hear of a step once it has a record: without one it has no file.
 TEST(sim_offsets, a_step_without_records_begins_no_file) {
   Scenario scenario =

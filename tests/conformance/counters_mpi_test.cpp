@@ -24,8 +24,10 @@ constexpr comm::MessageCounters::Kinds kinds{100, 101};
 struct Mistake {
   std::int64_t added = 0;             // to each value that it returns
   std::chrono::milliseconds late{0};  // before each call to another process
-  int freed = 0;                      // windows
-  std::int64_t* result = nullptr;     // of the call that is under way
+  bool drops_own_adds = false;        // adds to the process's own counters get a value and do nothing
+  bool drops_sets = false;
+  int freed = 0;                   // windows
+  std::int64_t* result = nullptr;  // of the call that is under way
 } mistake;
 
 /// A communicator of its own.
@@ -143,6 +145,16 @@ MPI_TEST(counter_window, whose_adds_give_wrong_values_is_refused_on_all_processe
         text.find("MPI_Win_allocate") != std::string::npos);
 }
 
+/// An MPI may have another way to memory of its own process.
+MPI_TEST(counter_window, whose_own_adds_or_sets_do_nothing_is_refused_on_all_processes) {
+  for (const Mistake& planted : {Mistake{.drops_own_adds = true}, Mistake{.drops_sets = true}}) {
+    const std::string text = refused_with(planted, comm::CounterWindow::patience);
+    CHECK(same_on_all_ranks(text));
+    CHECK(text.find("wrong values") != std::string::npos || text.find("no progress") != std::string::npos ||
+          text.find("MPI_Win_allocate") != std::string::npos);
+  }
+}
+
 /// Adds that wait for their target look like adds that come late.
 MPI_TEST(counter_window, whose_adds_do_not_come_in_time_is_refused_on_all_processes) {
   if (size() == 1) return;
@@ -171,6 +183,9 @@ extern "C" __attribute__((visibility("default"))) int MPI_Fetch_and_op(const voi
                                                                        MPI_Aint place, MPI_Op operation,
                                                                        MPI_Win window) {
   mistake.result = static_cast<std::int64_t*>(result);
+  if ((operation == MPI_REPLACE && mistake.drops_sets) ||
+      (operation == MPI_SUM && process == rank() && mistake.drops_own_adds))
+    operation = MPI_NO_OP;
   if (process != rank()) std::this_thread::sleep_for(mistake.late);
   return PMPI_Fetch_and_op(operand, result, type, process, place, operation, window);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Every method of writing, in every format, with any number of servers: the same bytes, or where a method gives the records of a step
 no order the same records; what is no method is refused.
-    methods_test.py MODEL"""
+    methods_test.py MODEL OTHER_FILE_SYSTEM HANGING_WINDOW"""
 import json
 import os
 import sys
@@ -92,11 +92,22 @@ def counted():
             os.remove(report)
         for name in (path, path + ".trx"):
             os.remove(name)
+    code, _, err = run(4, arguments(f"{directory}/places.nc", "format=cdf5 method=offset_sharing", LAST), TAILRACE_SERVERS="2", TAILRACE_LOG="info")
+    check(code == 0 and "servers make a window" not in err and "servers take offsets" not in err, f"a format with places needs no counters: {code}, {err}")
+    for servers in (0, 2):
+        code, _, err = run(2 + servers, arguments(f"{directory}/hangs.raw", "format=raw", LAST), TAILRACE_SERVERS=str(servers), TAILRACE_METHOD="offset_sharing",
+                           TAILRACE_WATCHDOG="1s", TAILRACE_TIMEOUT="3s", LD_PRELOAD=":".join(filter(None, (sys.argv[3], os.environ.get("LD_PRELOAD")))))
+        check(code not in (0, 124) and "has waited 1 s for MPI_Win_allocate" in err and "gives up (TAILRACE_TIMEOUT)" in err, f"the MPI hangs, {servers} servers: {code}, {err}")
     for fault in ("eio", "enospc"):
         path = f"{directory}/{fault}.raw"
         code, _, err = run(5, arguments(path, "format=raw method=offset_sharing", LAST), TAILRACE_SERVERS="2", TAILRACE_FAULT=f"nth=2 fault={fault} calls=write")
         check(code == 1 and path in err, f"{fault}: {code}, {err}")
         check(tailrace("verify", path)[0] == 0, f"{fault}: what is committed is whole")
+        stands = [lead for lead, _ in records_of(path)]
+        whole = records_of("methods-raw/scan.raw")
+        check(0 < len(stands) <= LAST and stands[-1] == whole[-1][0], f"{fault}: a step fails, and the next one stands: {stands}")
+        check(records_of(path) == [step for step in whole if step[0] in stands], f"{fault}: other records")
+        check(len(contents(path)) == len(stands) * STEP_BYTES, f"{fault}: {len(contents(path))} bytes for {len(stands)} steps: the failed one was not cut off")
 
 
 def chosen_by_the_setting():

@@ -4,6 +4,7 @@
 // one-sided counters, the others count by messages.
 #include <gtest/gtest.h>
 
+#include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
 #include "scenario.hpp"
 
@@ -20,17 +21,23 @@ Scenario sharing(const std::string& pattern, const std::string& format, std::vec
   return scenario;
 }
 
-/// Passes adds on, and counts them. One of them gets a value that is too high: a planted mistake.
+/// Passes adds on, and counts them. One of them gets a value that is too high or too low: a planted mistake.
 class Between final : public comm::Counters {
  public:
   struct Plan {
     std::int64_t adds = 0;   // so far, of all servers
     std::int64_t wrong = 0;  // number of the add that goes wrong, from 1
+    std::int64_t by = 3;     // what it gets too much
+    bool is_full = false;    // other streams have all counters
+    int ends = 0;            // objects of this class so far
   };
-  Between(std::unique_ptr<comm::Counters> under, Plan& plan) : under_(std::move(under)), plan_(plan) {}
+  Between(std::unique_ptr<comm::Counters> under, Plan& plan) : under_(std::move(under)), plan_(plan) {
+    ++plan_.ends;
+    while (plan_.is_full && make().is_ok()) continue;
+  }
   void set(int counter, std::int64_t value) override { under_->set(counter, value); }
   void add(int process, int counter, std::int64_t amount, Taken taken) override {
-    const std::int64_t off = ++plan_.adds == plan_.wrong ? 3 : 0;
+    const std::int64_t off = ++plan_.adds == plan_.wrong ? plan_.by : 0;
     under_->add(process, counter, amount,
                 [taken = std::move(taken), off](std::int64_t before) { taken(before + off); });
   }
@@ -146,37 +153,150 @@ TEST(sim_offsets, of_streams_with_different_roots_do_not_disturb_each_other) {
   }
 }
 
-/// Whatever goes wrong with a counter, no step is durable that has bytes which nobody has written.
-TEST(sim_offsets, that_leave_a_hole_fail_their_step_and_no_other) {
+/// Runs a forecast one of whose adds goes wrong. Returns the number of failed steps.
+int failed_steps(const Scenario& scenario, std::int64_t wrong, std::int64_t by) {
+  Job job;
+  job.nodes = {{2, 2}};
+  job.seed = static_cast<std::uint64_t>(2 * wrong);
+  Between::Plan plan{.wrong = wrong, .by = by};
+  job.around_counters = [&plan](std::unique_ptr<comm::Counters> own) {
+    return std::make_unique<Between>(std::move(own), plan);
+  };
+  SessionWorld world(job);
+  std::vector<Arrays> arrays(2);
+  std::vector<Told> told(2);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const auto me = static_cast<std::size_t>(rank.rank());
+    patient_forecast(rank, scenario, arrays[me], told[me]);
+  });
+  const std::string where = cat("add ", wrong, " by ", by, ": ");
+  EXPECT_TRUE(stuck.empty()) << where << text_of(stuck);
+  if (!stuck.empty()) return 0;
+  for (const Told& each : told) expect_same(each, told[0], where);
+  EXPECT_EQ(told[0].failures.size(), wrong <= plan.adds ? 1U : 0U) << where;
+  for (const auto& [step, text] : told[0].failures)
+    EXPECT_NE(text.find("offsets are wrong"), std::string::npos) << where << text;
+  expect_committed(world.storage(), scenario, told[0].failures, where);
+  return static_cast<int>(told[0].failures.size());
+}
+
+/// Whatever goes wrong with a counter, no step is durable that has bytes which nobody has written, and no
+/// byte of a durable step is written again.
+TEST(sim_offsets, that_are_wrong_fail_their_step_and_no_other) {
   const Scenario scenario =
       sharing("fc.data", "raw", {{"t", *layout::Layout::block({6, 6}, 2), "levels=hybrid:1-4"}});
-  int failed = 0;
-  for (std::int64_t wrong = 1; wrong <= 12; ++wrong) {
+  for (const std::int64_t by : {3, -3, -200}) {
+    int failed = 0;
+    for (std::int64_t wrong = 1; wrong <= 12; ++wrong) failed += failed_steps(scenario, wrong, by);
+    EXPECT_GT(failed, 3) << by;
+  }
+}
+
+/// Registers an encoder that makes no bytes of every second level.
+std::string format_with_empty_records() {
+  tr_encoder functions = TR_ENCODER;
+  functions.encode = [](const tr_record* record, tr_encoded* out, void*, void*) {
+    const bool is_empty = static_cast<int>(record->level) % 2 == 0;
+    return is_empty ? 0 : tr_encoded_append(out, record->values, 24);
+  };
+  static const bool is_registered = formats::register_encoder("every_second", &functions, nullptr).is_ok();
+  EXPECT_TRUE(is_registered);
+  return "every_second";
+}
+
+/// A record without bytes stands at the offset of the record behind it, whichever of both the root heard of
+/// first.
+TEST(sim_offsets, of_records_without_bytes_leave_no_hole) {
+  const Scenario scenario = sharing("fc.data", format_with_empty_records(),
+                                    {{"t", *layout::Layout::block({6, 6}, 2), "levels=hybrid:1-16"}});
+  for (std::uint64_t seed = 1; seed <= seeds(10); ++seed) {
     Job job;
     job.nodes = {{2, 2}};
-    job.seed = static_cast<std::uint64_t>(2 * wrong);
-    Between::Plan plan{.wrong = wrong};
+    job.seed = seed;
+    expect_right_bytes(job, scenario, cat("seed ", seed, ": "));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(sim_offsets, of_a_stream_that_gets_no_counter_fail_each_step_on_all_ranks) {
+  const Scenario scenario =
+      sharing("fc.data", "raw", {{"t", *layout::Layout::block({6, 6}, 2), "levels=hybrid:1-4"}});
+  Job job;
+  job.nodes = {{2, 2}};
+  job.seed = 2;
+  Between::Plan plan{.is_full = true};
+  job.around_counters = [&plan](std::unique_ptr<comm::Counters> own) {
+    return std::make_unique<Between>(std::move(own), plan);
+  };
+  SessionWorld world(job);
+  std::vector<Arrays> arrays(2);
+  std::vector<Told> told(2);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const auto me = static_cast<std::size_t>(rank.rank());
+    patient_forecast(rank, scenario, arrays[me], told[me]);
+  });
+  ASSERT_TRUE(stuck.empty()) << text_of(stuck);
+  for (const Told& each : told) expect_same(each, told[0], "");
+  EXPECT_EQ(static_cast<std::int64_t>(told[0].failures.size()), scenario.steps);
+  for (const auto& [step, text] : told[0].failures) {
+    EXPECT_NE(text.find("stream fc.data, step at"), std::string::npos) << text;
+    EXPECT_NE(text.find("method=offset_sharing: one process keeps 4096 counters at most"), std::string::npos)
+        << text;
+  }
+  EXPECT_EQ(plan.adds, 0);
+}
+
+/// A format with places for records needs no counters, and so no window of MPI.
+TEST(sim_offsets, are_not_counted_in_formats_with_places) {
+  for (const char* const format : {"cdf5", "raw"}) {
+    Job job;
+    job.nodes = {{2, 2}};
+    job.seed = 2;
+    Between::Plan plan;
     job.around_counters = [&plan](std::unique_ptr<comm::Counters> own) {
       return std::make_unique<Between>(std::move(own), plan);
     };
-    SessionWorld world(job);
-    std::vector<Arrays> arrays(2);
-    std::vector<Told> told(2);
-    const Texts stuck = world.run([&](SessionRank& rank) {
-      const auto me = static_cast<std::size_t>(rank.rank());
-      patient_forecast(rank, scenario, arrays[me], told[me]);
-    });
-    const std::string where = cat("add ", wrong, ": ");
-    ASSERT_TRUE(stuck.empty()) << where << text_of(stuck);
-    for (const Told& each : told) expect_same(each, told[0], where);
-    EXPECT_EQ(told[0].failures.size(), wrong <= plan.adds ? 1U : 0U) << where;
-    for (const auto& [step, text] : told[0].failures) {
-      EXPECT_NE(text.find("offsets are wrong"), std::string::npos) << where << text;
-      ++failed;
-    }
-    expect_committed(world.storage(), scenario, told[0].failures, where);
+    expect_right_bytes(
+        job, sharing("fc.data", format, {{"t", *layout::Layout::block({6, 6}, 2), "levels=hybrid:1-4"}}),
+        cat(format, ": "));
+    EXPECT_EQ(plan.ends, std::string(format) == "raw" ? 2 : 0) << format;
   }
-  EXPECT_GT(failed, 3);
+}
+
+/// The report knows streams by their names: what it tells of the method is that of the last stream.
+TEST(sim_offsets, a_stream_of_the_same_name_does_not_inherit_how_the_method_was_chosen) {
+  const std::vector<Variable> variables = {{"t", *layout::Layout::block({6, 6}, 2), "levels=surface"}};
+  std::vector<std::shared_ptr<const StreamPlan>> plans;
+  for (const char* const method : {"auto", "offset_sharing", "scan"})
+    plans.push_back(*StreamPlan::make(
+        "fc.data", cat("base=2026-03-01 format=raw existing=replace method=", method), variables));
+  Job job;
+  job.nodes = {{2, 2}};
+  job.seed = 2;
+  std::vector<pipeline::Statistics> told;
+  job.on_server = [&told](session::Session& session) {
+    return std::shared_ptr<void>(&told, [&session, &told](void*) { told.push_back(session.statistics()); });
+  };
+  SessionWorld world(job);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    for (const auto& plan : plans) {
+      PlannedStream stream(rank, plan);
+      EXPECT_TRUE(stream.create().is_ok());
+      const std::vector<float> array = array_of(*plan, rank.rank(), 0, 0);
+      stream.begin(0);
+      stream.put(0, reinterpret_cast<const std::byte*>(array.data()));
+      EXPECT_TRUE(stream.end().is_ok());
+      EXPECT_TRUE(stream.close().is_ok());
+    }
+  });
+  ASSERT_TRUE(stuck.empty()) << text_of(stuck);
+  ASSERT_EQ(told.size(), 2U);
+  for (const pipeline::Statistics& server : told) {
+    EXPECT_TRUE(server.why_method.empty());
+    const pipeline::Counters& counters = server.streams.at("fc.data");
+    EXPECT_EQ(pipeline::methods()[static_cast<std::size_t>(counters.method)].name, "scan");
+    EXPECT_EQ(static_cast<pipeline::OffsetsBy>(counters.offsets), pipeline::OffsetsBy::none);
+  }
 }
 
 /// Servers hear of a step once it has a record: without one it has no file.

@@ -92,6 +92,7 @@ Status begin_services(std::unique_ptr<session::Session> session) {
   }
   end_on_server();
   state().session.reset();
+  state().bootstrap->free_counters();
   state().bootstrap.reset();
   return begun;
 }
@@ -117,7 +118,10 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
   if (!bootstrap.is_ok()) return fail(bootstrap.status().in("tr_init"));
   Result<std::unique_ptr<session::Session>> made =
       session::Session::create((*bootstrap)->transport(), (*bootstrap)->take_facts(), streams::make_ledger);
-  if (!made.is_ok()) return fail(made.status().in("tr_init"));
+  if (!made.is_ok()) {
+    (*bootstrap)->free_counters();
+    return fail(made.status().in("tr_init"));
+  }
   comm::before_mpi_ends(look_for_open_session);
   state().bootstrap = std::move(*bootstrap);
   const Status begun = begin_services(std::move(*made));

@@ -151,8 +151,10 @@ struct Context {
   std::function<std::string(Bytes needed, Bytes share)> staging_for{};
   /// The files that all servers write together; made for the first stream whose method does so.
   std::unique_ptr<comm::CollectiveFiles> collective{};
-  /// The counters from which servers take offsets; made for the first stream whose method does so.
+  /// The counters from which servers take offsets. make_offsets() makes them for the first stream whose
+  /// servers do so.
   std::unique_ptr<comm::Counters> offsets{};
+  std::function<void()> make_offsets{};
   std::vector<Message> taken{};  // the kinds of messages that this server takes
 
   [[nodiscard]] Bytes workspace_per_stream() const { return workspace / (streams > 0 ? streams : 1); }

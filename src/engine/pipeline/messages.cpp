@@ -4,8 +4,12 @@
 #include <algorithm>
 
 #include "formats/registry/registry.hpp"
+#include "ground/node/handed_memory.hpp"
 
 namespace tailrace::pipeline {
+
+// One line has the messages of both. A kind of which there were two would go to the receiver set last.
+static_assert(static_cast<std::uint32_t>(Message::last) < node::first_handed_message);
 
 constexpr const char* kIncomplete = "a stream's definition arrived incomplete";
 

@@ -14,7 +14,8 @@
 
 namespace tailrace::pipeline {
 
-/// First word of every control message; 1 to 8 belong to comm.
+/// First word of every control message. Numbers up to 8 belong to comm, those from node::first_handed_message
+/// on to node::MemoryGiver and session::Computing, which use the same line.
 enum class Message : std::uint32_t {
   open = 10,         // home of compute rank 0 -> servers: a stream and all its definitions
   sequence = 11,     // root -> servers: put order
@@ -43,11 +44,12 @@ enum class Message : std::uint32_t {
   called = 34,      // server -> root: what became of the call there
   call_over = 35,   // root -> servers: the chunks of a call are not needed any more
   // With Method::takes_offsets:
-  begun = 40,  // root -> servers: chunks of a step may take their offsets, or are left out
-  taken = 41,  // owner -> root: the offsets that a chunk has taken, and what became of it
-  add = 42,    // server -> root: an add to a counter, where there are no one-sided ones
-  added = 43,  // root -> server: the counter's value before
+  begun = 36,  // root -> servers: chunks of a step may take their offsets, or are left out
+  taken = 37,  // owner -> root: the offsets that a chunk has taken, and what became of it
+  add = 38,    // server -> root: an add to a counter, where there are no one-sided ones
+  added = 39,  // root -> server: the counter's value before
   alive = 30,  // compute rank -> its server, server -> server 0: a compute rank has called the library
+  last = added
 };
 
 /// The calls that all servers of a session make together (comm::CollectiveFiles).

@@ -74,11 +74,29 @@ Bootstrap::Bootstrap(MPI_Comm world) : world_(world) { MPI_Comm_rank(world, &fac
 
 Bootstrap::~Bootstrap() {
   if (!comm::mpi_is_running()) return;
-  if (window_) window_->free();
   if (counting_ != MPI_COMM_NULL) MPI_Comm_free(&counting_);
   if (transport_) transport_->free();
   if (compute_ != MPI_COMM_NULL) MPI_Comm_free(&compute_);
   if (servers_ != MPI_COMM_NULL) MPI_Comm_free(&servers_);
+}
+
+void Bootstrap::meet_at_the_end() {
+  transport_->meet_at_the_end();
+  free_counters();
+}
+
+void Bootstrap::free_counters() {
+  if (!window_) return;
+  const comm::BlockingCall watched = watch("MPI_Win_free");
+  window_->free();
+  window_.reset();
+}
+
+comm::BlockingCall Bootstrap::watch(const std::string& call) const {
+  return {
+      cat("rank ", comm::rank_in(world_)),
+      cat(call, ", with the counters of method=offset_sharing. If the MPI hangs there, take another method"),
+      patience_};
 }
 
 Status Bootstrap::start(const char* options) {
@@ -89,6 +107,7 @@ Status Bootstrap::start(const char* options) {
   await_everybody();
   TR_TRY(same_everywhere(read));
   TR_TRY(same_everywhere(take_common_settings()));
+  patience_ = {facts_.settings.watchdog_seconds, facts_.settings.timeout_seconds};
   facts_.ranks = gather_facts();
   Result<std::vector<char>> servers = select_servers(facts_.settings.servers, facts_.ranks);
   TR_TRY(same_everywhere(servers.status()));
@@ -132,6 +151,9 @@ void Bootstrap::find_counters() {
 
 /// Collective over the servers. Blocks until all of them have called it.
 Status Bootstrap::make_window() {
+  if (comm::rank_in(counting_) == 0)
+    log(LogLevel::info, "servers make a window of MPI for counters, and test it (MPI_Win_allocate)");
+  const comm::BlockingCall watched = watch("MPI_Win_allocate and the test of its window");
   Result<std::unique_ptr<comm::CounterWindow>> made = comm::CounterWindow::create(counting_);
   TR_TRY(made.status());
   window_ = *std::move(made);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/session/facts.hpp"
+#include "ground/comm/counters/blocking_call.hpp"
 #include "ground/comm/counters/mpi_counters.hpp"
 #include "ground/comm/mpi_transport.hpp"
 
@@ -17,7 +18,8 @@ class Bootstrap {
   /// Collective over `world`, the communicator that tr_init was given. Blocks until every rank has called it.
   /// Returns the same Status on every rank.
   static Result<std::unique_ptr<Bootstrap>> create(MPI_Comm world, const char* options);
-  /// Collective. Frees what create() has made. No message may be on its way.
+  /// Frees what create() has made, but for the window of counters: a rank that exits without tr_finalize
+  /// comes here alone, and MPI_Win_free would wait for the others. No message may be on its way.
   ~Bootstrap();
   Bootstrap(const Bootstrap&) = delete;
   Bootstrap& operator=(const Bootstrap&) = delete;
@@ -27,7 +29,10 @@ class Bootstrap {
   [[nodiscard]] comm::Transport& transport() { return *transport_; }
   /// Collective, once the session is gone. Blocks until all ranks have called it: no message is on its way
   /// afterwards.
-  void meet_at_the_end() { transport_->meet_at_the_end(); }
+  void meet_at_the_end();
+  /// Collective. Blocks until all ranks with a window have called it. Frees the window of counters, if there
+  /// is one. Call it where a session fails on all ranks; meet_at_the_end() does the same.
+  void free_counters();
   /// Returns MPI_COMM_NULL on servers.
   [[nodiscard]] MPI_Comm compute() const { return compute_; }
 
@@ -43,12 +48,14 @@ class Bootstrap {
   void find_collective();
   void find_counters();
   Status make_window();
+  [[nodiscard]] comm::BlockingCall watch(const std::string& call) const;
 
   MPI_Comm world_;
   MPI_Comm compute_ = MPI_COMM_NULL;
   MPI_Comm servers_ = MPI_COMM_NULL;   // on servers, unless each rank is one
   MPI_Comm counting_ = MPI_COMM_NULL;  // of the window alone
   std::unique_ptr<comm::CounterWindow> window_;
+  comm::BlockingCall::Patience patience_;
   Facts facts_;
   std::unique_ptr<comm::MpiTransport> transport_;
 };

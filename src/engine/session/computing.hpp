@@ -12,6 +12,7 @@
 #include "engine/pipeline/compute/client.hpp"
 #include "engine/pipeline/compute/lane_writer.hpp"
 #include "ground/comm/line.hpp"
+#include "ground/node/handed_memory.hpp"
 
 namespace tailrace::session {
 
@@ -96,9 +97,9 @@ class Computing {
   }
 
  private:
-  // pipeline::Message and HandedMessage have lower numbers.
   static constexpr std::uint32_t print_message = 50;    // to rank 0: a text
   static constexpr std::uint32_t printed_message = 51;  // to all others: a rank has printed
+  static_assert(node::last_handed_message < print_message);
   void print(std::string_view text);
   void send_sign(std::int64_t now);
   void settle(const Status& why);

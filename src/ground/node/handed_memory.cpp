@@ -11,13 +11,13 @@ namespace tailrace::node {
 
 namespace {
 
-/// The first words of the messages. The pipeline's are smaller numbers.
 enum class HandedMessage : std::uint32_t {
-  hand = 40,       // giver -> server: number, token, the memory's parts, kind, description
-  taken = 41,      // server -> giver: number, status
-  take_back = 42,  // giver -> server: number, does the giver wait
-  ended = 43,      // server -> giver: number, Work::end()'s bytes
+  hand = first_handed_message,  // giver -> server: number, token, the memory's parts, kind, description
+  taken,                        // server -> giver: number, status
+  take_back,                    // giver -> server: number, does the giver wait
+  ended,                        // server -> giver: number, Work::end()'s bytes
 };
+static_assert(static_cast<std::uint32_t>(HandedMessage::ended) == last_handed_message);
 
 constexpr std::string_view handed_name = "memory for a server of its node";
 

@@ -17,6 +17,9 @@ namespace tailrace::node {
 /// The kinds of memory that compute ranks hand to a server of their node. The server then works on it.
 enum class Handed : std::uint32_t { pages = 1, elements = 2, input = 3 };
 
+/// The first words of the messages of MemoryGiver and MemoryTaker. Nothing else on their line has them.
+inline constexpr std::uint32_t first_handed_message = 40, last_handed_message = 43;
+
 /// Hands memory that ranks of a node share to a server of the node, and takes it back. The server sits in its
 /// loop and joins no collective call: it gets the descriptor over a socket, and a message that describes what
 /// lies in the memory. One of the ranks that share the memory does this for all of them. All functions are

@@ -170,8 +170,9 @@ bool Commits::settle() {
     step.status = Status(Code::order, "a rank's part of a record is missing").at({found->first, -1, -1});
   }
   // With fixed places, chunks are placed in the order in which they were encoded. The index must not depend
-  // on this order.
-  std::ranges::stable_sort(step.entry.records, {}, &RecordEntry::offset);
+  // on this order. A record without bytes stands where the one behind it begins.
+  std::ranges::stable_sort(step.entry.records, {},
+                           [](const RecordEntry& each) { return std::pair(each.offset, each.length); });
   if (servers_take_offsets(opening_.method(), codec_)) check_gapless(found->first, step);
   StreamFiles::File& file = file_of(step);
   if (step.status.is_ok() || !step.has_writes) {

@@ -42,7 +42,8 @@ void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<Sequence
         if (!chunks_.try_emplace(entry->chunk, Chunk{entry->step, entry->owner}).second) break;
         placement_->announce(entry->chunk);
         commits_.on_chunk(entry->step);
-        if (servers_take_offsets_) commits_.note(entry->step, counter_.status());
+        if (servers_take_offsets_)
+          commits_.note(entry->step, counter_.status().in("method=offset_sharing").at({entry->step, -1, -1}));
         break;
       case Kind::end_step:
         commits_.on_end(entry->step);
@@ -90,7 +91,7 @@ bool StreamRoot::begin_step() {
   if (is_written) context_.offsets->set(*counter_, file.end);
   Packer out;
   out.put(Message::begun).put(opening_.stream).put(step).put(is_written);
-  out.put_text(file.start.path).put(file.committed).put(is_written ? *counter_ : -1);
+  out.put_text(file.start.path).put(file.committed).put(file.end).put(is_written ? *counter_ : -1);
   context_.send_to_servers(out);
   return true;
 }

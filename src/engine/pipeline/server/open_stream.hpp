@@ -30,6 +30,8 @@ struct OpenStream {
   OpenStream& operator=(const OpenStream&) = delete;
   /// Makes the codec, the plans and the weights.
   Status prepare();
+  /// Notes for the report how the stream's records come to its files.
+  void tell_method();
   /// Returns the weights of one level of a field over dimensions, or none.
   [[nodiscard]] std::span<const double> weights_of(int field, Index level) const;
   [[nodiscard]] const exchange::RecordPlan& plan(int field) const {

@@ -24,6 +24,7 @@ Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Execu
       homes_(context_.homes()) {
   context_.quotas = std::move(setup_.quotas);
   context_.staging_for = std::move(setup_.staging_for);
+  context_.make_offsets = [this] { make_counters(); };
   for (auto& [c, reader] : setup_.lanes) {
     const LaneCursor& lane = context_.lanes.emplace(c, LaneCursor(std::move(reader))).first->second;
     if (const std::int64_t passed = lane.reader().position().fences; passed > 0) fences_[c] = passed;
@@ -153,7 +154,6 @@ void Server::open(Opening opening) {
 
 /// tr_stream_create has refused the method where a server has no such files.
 Status Server::prepare_method(const Opening& opening) {
-  if (opening.method().takes_offsets && !context_.offsets) make_counters();
   if (!opening.method().is_collective || context_.collective) return {};
   Result<std::unique_ptr<comm::CollectiveFiles>> made = setup_.make_collective();
   TR_TRY(made.status());

@@ -13,14 +13,9 @@ Status OpenStream::prepare() {
     TR_TRY(layout.status());
     plans.emplace_back(std::move(*layout), context.roster, context.me);
   }
-  counters().method = &opening.method() - pipeline::methods().data();
-  if (!opening.why_method.empty()) context.statistics.why_method[name] = opening.why_method;
   takes_offsets = servers_take_offsets(opening.method(), *codec);
-  if (takes_offsets && context.roster.servers() > 1) {
-    const bool are_one_sided = context.offsets->are_one_sided();
-    counters().offsets =
-        static_cast<std::int64_t>(are_one_sided ? OffsetsBy::one_sided : OffsetsBy::messages);
-  }
+  if (takes_offsets && !context.offsets) context.make_offsets();
+  tell_method();
   for (const codec::FieldDefinition& each : opening.fields) {
     const std::string& name = each.reduction.weights;
     if (!each.reduction.is_weighted() || weights.count(name) > 0) continue;
@@ -28,6 +23,19 @@ Status OpenStream::prepare() {
     if (its != opening.fields.end()) weights[name] = operations::weights_of(*its);
   }
   return {};
+}
+
+/// An earlier stream of the session may have had the same name and another method.
+void OpenStream::tell_method() {
+  counters().method = &opening.method() - pipeline::methods().data();
+  OffsetsBy by = OffsetsBy::none;
+  if (takes_offsets && context.roster.servers() > 1)
+    by = context.offsets->are_one_sided() ? OffsetsBy::one_sided : OffsetsBy::messages;
+  counters().offsets = static_cast<std::int64_t>(by);
+  if (opening.why_method.empty())
+    context.statistics.why_method.erase(name);
+  else
+    context.statistics.why_method[name] = opening.why_method;
 }
 
 std::span<const double> OpenStream::weights_of(int number, Index level) const {

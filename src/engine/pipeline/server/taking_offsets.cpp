@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "ground/base/text.hpp"
+
 namespace tailrace::pipeline {
 
 void TakingOffsets::take(std::uint64_t number, WholeChunk chunk) {
@@ -18,6 +20,7 @@ void TakingOffsets::on_begun(Unpacker& in) {
   step_.is_written = in.get<bool>();
   step_.path = in.get_text();
   step_.committed = in.get<Bytes>();
+  step_.begin = in.get<Bytes>();
   step_.counter = in.get<int>();
   auto chunks = waiting_.extract(step_.number);
   if (chunks.empty()) return;
@@ -34,7 +37,14 @@ void TakingOffsets::begin(Waiting waiting) {
 }
 
 /// Nothing may fail between the add and the write but the write itself: then the step fails, and is cut off.
+/// Where a counter gives an offset of an earlier step, the chunk must not be written: a verdict may have
+/// called these bytes durable, and no cut brings them back.
 void TakingOffsets::write(Waiting waiting, Bytes offset) {
+  if (offset < step_.begin)
+    return drop(std::move(waiting),
+                Status(Code::corrupt,
+                       cat(step_.path, ": a counter gave ", offset, " to records of a step that begins at ",
+                           step_.begin, ": the servers' offsets are wrong")));
   Placed placed{encoding_.hand_on(waiting.number), step_.path, {}, step_.committed};
   for (placement::Record& record : waiting.chunk.records) {
     record.offset = offset;
@@ -48,10 +58,10 @@ void TakingOffsets::write(Waiting waiting, Bytes offset) {
   });
 }
 
-void TakingOffsets::drop(Waiting waiting) {
+void TakingOffsets::drop(Waiting waiting, const Status& why) {
   encoding_.forget(waiting.number, encoding_.hand_on(waiting.number));
   waiting.chunk.records.clear();
-  say(waiting, {});
+  say(waiting, why);
 }
 
 void TakingOffsets::say(const Waiting& over, const Status& written) {

@@ -36,11 +36,12 @@ class TakingOffsets {
     bool is_written = false;
     std::string path;
     Bytes committed = 0;  // all bytes of the file before this offset are durable
+    Bytes begin = 0;      // bytes before this offset are of other steps
     int counter = 0;      // of the root, by which chunks take room
   };
   void begin(Waiting waiting);
   void write(Waiting waiting, Bytes offset);
-  void drop(Waiting waiting);
+  void drop(Waiting waiting, const Status& why = {});
   void say(const Waiting& over, const Status& written);
 
   OpenStream& stream_;

@@ -20,7 +20,8 @@ Status no_window(const char* why) { return {Code::unsupported, why}; }
 
 // The counters of the self-test. It leaves them as it has changed them: make() sets a counter first.
 constexpr int crowd_counter = 0;
-constexpr int first_pair_counter = 1;
+constexpr int set_counter = 1;
+constexpr int first_pair_counter = 2;
 
 }  // namespace
 
@@ -79,10 +80,10 @@ std::int64_t CounterWindow::fetch(int process, int counter, std::int64_t operand
   return before;
 }
 
-/// Waits without a call of MPI.
+/// Waits without a call of MPI until the counter has at least this value.
 bool CounterWindow::comes_to(int counter, std::int64_t value, std::chrono::nanoseconds limit) const {
   const auto end = std::chrono::steady_clock::now() + limit;
-  while (look_at(values_[static_cast<std::size_t>(counter)]) != value) {
+  while (look_at(values_[static_cast<std::size_t>(counter)]) < value) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
@@ -101,6 +102,7 @@ Status CounterWindow::same_everywhere(bool is_right, bool has_come) {
 
 Status CounterWindow::test(std::chrono::nanoseconds limit) {
   TR_TRY(test_crowd(limit));
+  TR_TRY(test_sets());
   for (int distance = 1; distance < size_; distance *= 2) {
     TR_TRY(test_pairs(distance, false, limit));
     TR_TRY(test_pairs(distance, true, limit));
@@ -109,24 +111,49 @@ Status CounterWindow::test(std::chrono::nanoseconds limit) {
 }
 
 /// All processes add to one counter at once. Each add must get a value of its own, and process 0, at which
-/// the counter lies, must see the sum while it calls no MPI.
+/// the counter lies, must see the sum. Process 0 adds, too: an MPI may add to memory of its own process by
+/// another way. It spreads its adds over those of the others, and calls MPI for nothing else.
 Status CounterWindow::test_crowd(std::chrono::nanoseconds limit) {
   constexpr std::int64_t times = 8, amount = (std::int64_t{1} << 33) + 3;
-  const std::int64_t adds = times * (size_ - 1);
+  const std::int64_t adds = times * size_;
   bool is_right = true, has_come = true;
   std::int64_t sum = 0;  // of the values that the adds have got, in amounts
   MPI_Barrier(comm_);
-  for (std::int64_t i = 0, last = -1; i < times && rank_ != 0 && is_right; ++i) {
+  for (std::int64_t i = 0, last = -1; i < times && is_right; ++i) {
+    if (rank_ == 0) has_come = has_come && comes_to(crowd_counter, i * size_ * amount, limit);
     std::int64_t before = 0;
     is_right = try_fetch(0, crowd_counter, amount, MPI_SUM, before) == MPI_SUCCESS && before > last &&
                before % amount == 0;
     last = before;
     sum += before / amount;
   }
-  if (rank_ == 0) has_come = comes_to(crowd_counter, adds * amount, limit);
+  if (rank_ == 0) has_come = has_come && (!is_right || comes_to(crowd_counter, adds * amount, limit));
   TR_TRY(same_everywhere(is_right, has_come));
   MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT64_T, MPI_SUM, comm_);
   return same_everywhere(sum == adds * (adds - 1) / 2, true);
+}
+
+/// Each process sets a counter of its own, as MpiCounters::set() does, to values that rise and fall. Another
+/// process, which hears of that, must add to the value set.
+Status CounterWindow::test_sets() {
+  constexpr std::int64_t amount = (std::int64_t{1} << 36) + 7;
+  const auto value_of = [](int process, std::int64_t round) {
+    return (round % 2 == 0 ? std::int64_t{1} << 45 : 100) + process;
+  };
+  const int next = (rank_ + 1) % size_;
+  std::int64_t expected = 0;
+  for (std::int64_t round = 0; round < 4; ++round) {
+    std::int64_t set = -1, before = -1;
+    bool is_right = try_fetch(rank_, set_counter, value_of(rank_, round), MPI_REPLACE, set) == MPI_SUCCESS &&
+                    set == expected;
+    MPI_Barrier(comm_);
+    is_right = try_fetch(next, set_counter, amount, MPI_SUM, before) == MPI_SUCCESS && is_right &&
+               before == value_of(next, round);
+    // All adds are made when all processes have come here: the next set gets what they have left.
+    TR_TRY(same_everywhere(is_right, true));
+    expected = value_of(rank_, round) + amount;
+  }
+  return {};
 }
 
 /// Each process adds to the one whose number differs from its own in one bit, or is added to, and calls no
@@ -144,7 +171,9 @@ Status CounterWindow::test_pairs(int distance, bool upwards, std::chrono::nanose
     std::int64_t before = -1;
     is_right = try_fetch(other, counter, amount, MPI_SUM, before) == MPI_SUCCESS && before == 0;
   } else if (other < size_) {
-    has_come = comes_to(counter, amount - rank_ + other, limit);
+    const std::int64_t theirs = amount - rank_ + other;
+    has_come = comes_to(counter, theirs, limit);
+    is_right = !has_come || look_at(values_[static_cast<std::size_t>(counter)]) == theirs;
   }
   return same_everywhere(is_right, has_come);
 }

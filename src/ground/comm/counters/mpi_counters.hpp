@@ -21,9 +21,9 @@ class CounterWindow {
   static constexpr std::chrono::milliseconds patience{500};
 
   /// Collective over `comm`, which must outlive the object and is used for nothing else. Blocks until all
-  /// processes have called it. Makes the window and tests it: adds of several processes at once, and adds to
-  /// processes that are not inside of MPI. Returns Code::unsupported on all processes if the adds are wrong,
-  /// or wait until their target calls MPI.
+  /// processes have called it. Makes the window and tests it: adds of all processes at once, adds to a value
+  /// that was just set, and adds to processes that are not inside of MPI. Returns Code::unsupported on all
+  /// processes if the adds are wrong, or wait until their target calls MPI.
   static Result<std::unique_ptr<CounterWindow>> create(MPI_Comm comm,
                                                        std::chrono::nanoseconds limit = patience);
   /// Collective. Blocks until all processes have called it. Frees the window; nothing may use it any more.
@@ -41,6 +41,7 @@ class CounterWindow {
   Status allocate();
   Status test(std::chrono::nanoseconds limit);
   Status test_crowd(std::chrono::nanoseconds limit);
+  Status test_sets();
   Status test_pairs(int distance, bool upwards, std::chrono::nanoseconds limit);
   [[nodiscard]] bool comes_to(int counter, std::int64_t value, std::chrono::nanoseconds limit) const;
   Status same_everywhere(bool is_right, bool has_come);

@@ -58,7 +58,14 @@ def kill_everything(process):
 
 def method(name):
     """The settings of a run with this method. MPI-IO needs MPI_THREAD_MULTIPLE."""
-    return {"TAILRACE_METHOD": name, "SMALL_MODEL_THREADS": "1"} if name == "mpiio" else {"TAILRACE_METHOD": name}
+    return {"TAILRACE_METHOD": name, "SMALL_MODEL_THREADS": "1"} if name.startswith("mpiio") else {"TAILRACE_METHOD": name}
+
+
+def is_same(path, reference, steps, keeps_order):
+    """True if the first steps of the file are those of the reference: byte for byte, or if the method gives records of a step no order, record by record."""
+    if keeps_order:
+        return contents(path)[:steps * STEP_BYTES] == reference[:steps * STEP_BYTES]
+    return records_of(path)[:steps] == records_of("undisturbed/fc.raw")[:steps]
 
 
 def interrupted_run(path, servers, after_steps, delay, settings):
@@ -87,7 +94,8 @@ def crash_and_continue(reference, servers, after_steps, delay, first="scan", the
     check(steps == list(range(len(steps))), f"{what}: the index tells {steps}")
     check(len(steps) <= LAST, f"{what}: the run was over before it was killed")
     whole = len(steps) * STEP_BYTES
-    check(contents(path)[:whole] == reference[:whole], f"{what}: committed bytes differ")
+    keeps_order = "offset_guard" not in (first, then)
+    check(is_same(path, reference, len(steps), keeps_order), f"{what}: committed bytes differ")
 
     copy = f"{directory}/repaired.raw"
     for ending in ("", ".trx"):
@@ -95,13 +103,13 @@ def crash_and_continue(reference, servers, after_steps, delay, first="scan", the
             file.write(contents(path + ending))
     code, out, err = tailrace("repair", copy)
     check(code == 0, f"{what}: repair ended with {code}: {err}")
-    check(contents(copy) == reference[:whole], f"{what}: the repaired file has not the whole steps alone")
+    check(len(contents(copy)) == whole and is_same(copy, reference, len(steps), keeps_order), f"{what}: the repaired file has not the whole steps alone")
     check(committed(copy) == steps, f"{what}: the repaired index tells {committed(copy)}")
 
     code, out, err = run(2 + servers, arguments(path, "format=raw existing=continue", LAST, len(steps)),
                          TAILRACE_SERVERS=str(servers), **method(then))
     check(code == 0, f"{what}: the run that continues ended with {code}: {err}")
-    check(contents(path) == reference, f"{what}: the continued file differs from the undisturbed one")
+    check(len(contents(path)) == len(reference) and is_same(path, reference, LAST + 1, keeps_order), f"{what}: the continued file differs from the undisturbed one")
     check(committed(path) == list(range(LAST + 1)), f"{what}: the continued index tells {committed(path)}")
 
 
@@ -116,6 +124,8 @@ for servers in (0, 2):
         crash_and_continue(reference, servers, after_steps, delay)
 crash_and_continue(reference, 2, 3, 0.007, "mpiio", "writer")
 crash_and_continue(reference, 0, 5, 0.003, "mpiio", "mpiio")
+crash_and_continue(reference, 2, 4, 0.005, "writer_aio", "mpiio")
+crash_and_continue(reference, 1, 6, 0.001, "writer_aio", "writer_aio")
 left = left_behind(before)
 check(not left, f"left behind: {sorted(left)}")
 finish()

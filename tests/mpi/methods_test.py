@@ -10,7 +10,8 @@ sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
 FORMATS = (("raw", ".raw", ""), ("grib2", ".grib2", ""), ("cdf5", ".nc", ""), ("netcdf4", ".nc4", "compress=deflate:1"), ("zarr", ".zarr", "compress=gzip"))
-METHODS = ("serial", "offset_guard", "writer", "mpiio")
+METHODS = ("serial", "offset_guard", "writer", "writer_aio", "mpiio")
+ANY_ORDER = ("offset_guard",)
 LAST = 2
 
 
@@ -21,15 +22,6 @@ def files_of(path):
     return {os.path.relpath(os.path.join(top, name), path): contents(os.path.join(top, name)) for top, _, names in os.walk(path) for name in names}
 
 
-def records_of(path):
-    """The records of each step, with their bytes, in no order."""
-    code, out, err = tailrace("index", path, "--json", "--records")
-    check(code == 0, f"index of {path}: {code}, {err}")
-    data = contents(path)
-    return [(step["lead"], sorted((each["field"], each["level"], data[each["offset"]:each["offset"] + each["length"]]) for each in step["records"]))
-            for step in json.loads(out)["steps"]]
-
-
 def check_rounds(report, method, what):
     """A collective method has written each step in rounds of all servers, and no other method has."""
     if not os.path.exists(report):
@@ -37,6 +29,15 @@ def check_rounds(report, method, what):
     rounds = [each["servers"]["rounds"] for each in json.loads(contents(report))["streams"]]
     os.remove(report)
     check(len(rounds) == 1 and (rounds[0] > LAST if method == "mpiio" else rounds[0] == 0), f"{what}: {rounds} rounds")
+
+
+def check_way(report, method, name, what):
+    """The report tells by what several writes are under way: objects of a store are written one after another."""
+    if not os.path.exists(report):
+        return
+    told = [each.get("writes_by") for each in json.loads(contents(report))["streams"]]
+    expected = ("calls",) if name == "zarr" else ("io_uring", "posix_aio")
+    check(len(told) == 1 and (told[0] in expected if method == "writer_aio" else told[0] is None), f"{what}: written by {told}")
 
 
 def every_method(name, ending, options):
@@ -56,8 +57,9 @@ def every_method(name, ending, options):
                                TAILRACE_REPORT=f"{directory}/report.json")
             what = f"{name}, method={method}, {ranks} ranks, {servers} servers"
             check(code == 0, f"{what}: {code}, {err}")
+            check_way(f"{directory}/report.json", method, name, what)
             check_rounds(f"{directory}/report.json", method, what)
-            if method == "offset_guard" and name in ("raw", "grib2", "netcdf4"):
+            if method in ANY_ORDER and name in ("raw", "grib2", "netcdf4"):
                 check(records_of(path) == records_of(whole), f"{what}: other records")
                 check(tailrace("verify", path)[0] == 0, f"{what}: verify finds something")
             else:
@@ -86,8 +88,9 @@ def refused():
         code, _, err = run(2, arguments(f"{directory}/fc.raw", f"format=raw {options}", LAST), TAILRACE_SERVERS="1", **settings)
         check(code != 0 and words in err, f"{options} {settings}: {code}, {err}")
     check(not os.path.exists(f"{directory}/fc.raw"), "a refused method wrote a file")
-    code, _, err = run(2, arguments(f"{directory}/fc.zarr", "format=zarr method=mpiio", LAST), TAILRACE_SERVERS="1", SMALL_MODEL_THREADS="1")
-    check(code != 0 and ("is no file of the operating system" in err or "was built without" in err), f"a store: {code}, {err}")
+    for method in ("mpiio",):
+        code, _, err = run(2, arguments(f"{directory}/fc.zarr", f"format=zarr method={method}", LAST), TAILRACE_SERVERS="1", SMALL_MODEL_THREADS="1")
+        check(code != 0 and ("is no file of the operating system" in err or "was built without" in err), f"a store: {code}, {err}")
 
 
 def together():
@@ -112,8 +115,31 @@ def together():
         check(tailrace("verify", f"{directory}/{fault}.raw")[0] == 0, f"{fault}: what is committed is whole")
 
 
+def under_way():
+    """method=writer_aio on throttled storage, with a file for each step, with values that need no encoder from 1 server, and with writes that fail."""
+    directory = fresh("methods-aio")
+    whole = contents("methods-raw/scan.raw")
+    began = time.monotonic()
+    code, _, err = run(3, arguments(f"{directory}/slow.raw", "format=raw method=writer_aio", LAST), TAILRACE_SERVERS="1", TAILRACE_THROTTLE="10kB/s,1ms", TAILRACE_LOG="info")
+    check(code == 0 and time.monotonic() - began > (LAST + 1) * STEP_BYTES / 10e3, f"throttled: {code}, {time.monotonic() - began} s, {err}")
+    check(contents(f"{directory}/slow.raw") == whole and "several writes of a file are under way by" in err, f"throttled: {err}")
+    code, _, err = run(5, arguments(f"{directory}/fc_{{lead:03h}}.raw", "format=raw method=writer_aio", LAST), TAILRACE_SERVERS="2")
+    steps = b"".join(contents(f"{directory}/fc_{hour:03}.raw") or b"" for hour in range(LAST + 1))
+    check(code == 0 and steps == whole, f"files of one step: {code}, {err}")
+    for servers in (1, 2):
+        for fault in ("eio", "enospc", "short", "eintr"):
+            path = f"{directory}/{fault}-s{servers}.raw"
+            code, _, err = run(2 + servers, arguments(path, "format=raw method=writer_aio", LAST), TAILRACE_SERVERS=str(servers), TAILRACE_FAULT=f"nth=2 fault={fault} calls=write")
+            if fault in ("short", "eintr"):
+                check(code == 0 and contents(path) == whole, f"{fault}, {servers} servers: {code}, {err}")
+                continue
+            check(code == 1 and path in err, f"{fault}, {servers} servers: {code}, {err}")
+            check(tailrace("verify", path)[0] == 0, f"{fault}, {servers} servers: what is committed is whole")
+
+
 for format_of_files in FORMATS:
     every_method(*format_of_files)
+under_way()
 together()
 chosen_by_the_setting()
 refused()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Runs tests/mpi/small_model.cpp for test scripts. Every launch has a limit of time; a launch that takes longer is
 killed."""
+import json
 import os
 import shlex
 import shutil
@@ -118,6 +119,15 @@ def image(path):
 def tailrace(*args, limit=LIMIT):
     done = subprocess.run([COMMAND, *args], capture_output=True, text=True, timeout=limit)
     return done.returncode, done.stdout, done.stderr
+
+
+def records_of(path):
+    """The records of each step, with their bytes, in no order."""
+    code, out, err = tailrace("index", path, "--json", "--records")
+    check(code == 0, f"index of {path}: {code}, {err}")
+    data = contents(path)
+    return [(step["lead"], sorted((each["field"], each["level"], data[each["offset"]:each["offset"] + each["length"]]) for each in step["records"]))
+            for step in json.loads(out)["steps"]]
 
 
 def raw_steps(path, first, last):

@@ -35,6 +35,15 @@ constexpr std::array method_rows{
            .make_placement = placement::make_placement,
            .make_writer = storage::open_file_writer,
            .is_sent = true},
+    Method{.name = "writer_aio",
+           .meaning =
+               "as `writer`, and the one that writes has several writes of a file under way, by io_uring or "
+               "else by POSIX AIO",
+           .deal = Deal::others,
+           .make_placement = placement::make_placement,
+           .make_writer = storage::open_overlapping_writer,
+           .is_sent = true,
+           .is_overlapped = true},
     Method{.name = "mpiio",
            .meaning =
                "all servers encode, and write together by MPI-IO in rounds that the root tells them, at "

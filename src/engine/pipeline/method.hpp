@@ -31,6 +31,7 @@ struct Method {
   storage::MakeWriter make_writer;
   bool has_any_order = false;  // records of a step stand as they became ready, if their format has no places
   bool is_sent = false;        // the root writes: servers send it what they have encoded
+  bool is_overlapped = false;  // the writes of several chunks are under way: storage::Writer::begin()
   /// All servers write together, by comm::CollectiveFiles, when the root says so. `make_writer` is not used.
   bool is_collective = false;
 };

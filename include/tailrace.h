@@ -337,9 +337,10 @@ TR_API int tr_layout_free(tr_layout** layout);
  *   on_full=WORD        fail or wait:DURATION: a full disk fails a step at once, or after waiting so long for
  *                       room
  *   deadline=DURATION   a warning if a step is not durable this long after its end
- *   method=NAME         how servers write: scan (default), serial, offset_guard, writer, writer_aio or mpiio
- *                       (docs/methods.md)
- *   mpiio_hints=LIST    KEY=VALUE,...: hints for the MPI with method=mpiio
+ *   method=NAME         how servers write: scan (default), serial, offset_guard, writer, writer_aio,
+ *                       mpiio or mpiio_shared (docs/methods.md)
+ *   mpiio_hints=LIST    KEY=VALUE,...: hints for the MPI with method=mpiio or
+ *                       mpiio_shared
  *   manifest=on|off     a line for each finished file in manifest.jsonl
  *   references=on|off   a file NAME.refs.json beside each file, with which xarray opens it
  *   ready=SUFFIX        an empty file, NAME with SUFFIX behind it, once NAME is finished and durable

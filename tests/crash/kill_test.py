@@ -94,7 +94,7 @@ def crash_and_continue(reference, servers, after_steps, delay, first="scan", the
     check(steps == list(range(len(steps))), f"{what}: the index tells {steps}")
     check(len(steps) <= LAST, f"{what}: the run was over before it was killed")
     whole = len(steps) * STEP_BYTES
-    keeps_order = "offset_guard" not in (first, then)
+    keeps_order = "mpiio_shared" not in (first, then)
     check(is_same(path, reference, len(steps), keeps_order), f"{what}: committed bytes differ")
 
     copy = f"{directory}/repaired.raw"
@@ -126,6 +126,9 @@ crash_and_continue(reference, 2, 3, 0.007, "mpiio", "writer")
 crash_and_continue(reference, 0, 5, 0.003, "mpiio", "mpiio")
 crash_and_continue(reference, 2, 4, 0.005, "writer_aio", "mpiio")
 crash_and_continue(reference, 1, 6, 0.001, "writer_aio", "writer_aio")
+crash_and_continue(reference, 2, 2, 0.004, "mpiio_shared", "mpiio_shared")
+crash_and_continue(reference, 2, 7, 0.002, "mpiio_shared", "scan")
+crash_and_continue(reference, 0, 7, 0.006, "scan", "mpiio_shared")
 left = left_behind(before)
 check(not left, f"left behind: {sorted(left)}")
 finish()

@@ -64,9 +64,9 @@ def fails_with_a_verdict(kind, servers, how):
     check(len(data) >= len(told) * STEP_BYTES, f"{what}: {len(data)} bytes for {len(told)} steps")
     for number, hour in enumerate(told):
         whole = contents("all.raw")[hour * STEP_BYTES:(hour + 1) * STEP_BYTES]
-        if how != "offset_guard":
+        if how != "mpiio_shared":
             check(data[number * STEP_BYTES:(number + 1) * STEP_BYTES] == whole, f"{what}: step {hour} is damaged")
-    if how == "offset_guard":
+    if how == "mpiio_shared":
         every = records_of("all.raw")
         check(records_of(path) == [every[hour] for hour in told], f"{what}: steps are damaged")
     for name in ("fc.raw", "fc.raw.trx"):
@@ -87,7 +87,7 @@ def waits_for_space(servers, how):
     code, out, err = run(2 + servers, arguments(path, "format=raw on_full=wait:30s", 19), TAILRACE_SERVERS=str(servers), **method(how))
     helper.join()
     check(code == 0, f"on_full=wait with {servers} servers, {how}, ended with {code}: {err}")
-    is_whole = records_of(path) == records_of("all.raw")[:20] if how == "offset_guard" else contents(path) == contents("all.raw")[:20 * STEP_BYTES]
+    is_whole = records_of(path) == records_of("all.raw")[:20] if how == "mpiio_shared" else contents(path) == contents("all.raw")[:20 * STEP_BYTES]
     check(is_whole, f"on_full=wait with {servers} servers, {how}: other bytes")
     for name in ("fc.raw", "fc.raw.trx"):
         os.remove(f"disk/{name}")
@@ -101,7 +101,7 @@ for kind in ("tmpfs", "ext4"):
         print(f"no {kind} can be mounted here", flush=True)
         continue
     tried += 1
-    for servers, how in ((0, "scan"), (2, "scan"), (2, "mpiio"), (2, "writer_aio")):
+    for servers, how in ((0, "scan"), (2, "scan"), (2, "mpiio"), (2, "writer_aio"), (2, "mpiio_shared")):
         fails_with_a_verdict(kind, servers, how)
         if kind == "tmpfs":
             waits_for_space(servers, how)

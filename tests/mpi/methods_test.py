@@ -10,8 +10,8 @@ sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
 FORMATS = (("raw", ".raw", ""), ("grib2", ".grib2", ""), ("cdf5", ".nc", ""), ("netcdf4", ".nc4", "compress=deflate:1"), ("zarr", ".zarr", "compress=gzip"))
-METHODS = ("serial", "offset_guard", "writer", "writer_aio", "mpiio")
-ANY_ORDER = ("offset_guard",)
+METHODS = ("serial", "offset_guard", "writer", "writer_aio", "mpiio", "mpiio_shared")
+ANY_ORDER = ("offset_guard", "mpiio_shared")
 LAST = 2
 
 
@@ -49,7 +49,7 @@ def every_method(name, ending, options):
         return
     check(code == 0, f"{name}: {code}, {err}")
     for method in METHODS:
-        if method == "mpiio" and name == "zarr":
+        if (method == "mpiio" and name == "zarr") or (method == "mpiio_shared" and name in ("zarr", "cdf5")):
             continue
         for ranks, servers in scenes(name == "grib2"):
             path = f"{directory}/{method}-r{ranks}s{servers}{ending}"
@@ -88,9 +88,11 @@ def refused():
         code, _, err = run(2, arguments(f"{directory}/fc.raw", f"format=raw {options}", LAST), TAILRACE_SERVERS="1", **settings)
         check(code != 0 and words in err, f"{options} {settings}: {code}, {err}")
     check(not os.path.exists(f"{directory}/fc.raw"), "a refused method wrote a file")
-    for method in ("mpiio",):
+    for method in ("mpiio", "mpiio_shared"):
         code, _, err = run(2, arguments(f"{directory}/fc.zarr", f"format=zarr method={method}", LAST), TAILRACE_SERVERS="1", SMALL_MODEL_THREADS="1")
         check(code != 0 and ("is no file of the operating system" in err or "was built without" in err), f"a store: {code}, {err}")
+    code, _, err = run(4, arguments(f"{directory}/fc.nc", "format=cdf5 method=mpiio_shared", LAST), TAILRACE_SERVERS="2", SMALL_MODEL_THREADS="1")
+    check(code != 0 and "in which each record has a place of its own" in err, f"records with places: {code}, {err}")
 
 
 def together():
@@ -113,6 +115,31 @@ def together():
         code, _, err = run(3, arguments(f"{directory}/{fault}.raw", "format=raw method=mpiio", LAST), TAILRACE_SERVERS="2", TAILRACE_FAULT=f"nth=2 fault={fault} calls=write", **threads)
         check(code == 1 and f"{directory}/{fault}.raw" in err, f"{fault}: {code}, {err}")
         check(tailrace("verify", f"{directory}/{fault}.raw")[0] == 0, f"{fault}: what is committed is whole")
+
+
+def in_turns():
+    """method=mpiio_shared with a file for each step, several nodes, throttled storage, and a write that fails."""
+    directory = fresh("methods-shared")
+    threads = {"SMALL_MODEL_THREADS": "1"}
+    code, _, err = run(5, arguments(f"{directory}/fc_{{lead:03h}}.raw", "format=raw method=mpiio_shared", LAST), TAILRACE_SERVERS="2", **threads)
+    whole = sum((records_of(f"{directory}/fc_{hour:03}.raw") for hour in range(LAST + 1)), [])
+    check(code == 0 and whole == records_of("methods-raw/scan.raw"), f"files of one step: {code}, {err}")
+    nodes = faked_nodes()
+    if nodes:
+        launcher, settings = nodes
+        code, _, err = run(6, arguments(f"{directory}/nodes.raw", "format=raw method=mpiio_shared", LAST), launcher=launcher, TAILRACE_SERVERS="node:1", **settings, **threads)
+        check(code == 0 and records_of(f"{directory}/nodes.raw") == records_of("methods-raw/scan.raw"), f"two nodes: {code}, {err}")
+    began = time.monotonic()
+    code, _, err = run(3, arguments(f"{directory}/slow.raw", "format=raw method=mpiio_shared", LAST), TAILRACE_SERVERS="1", TAILRACE_THROTTLE="10kB/s", **threads)
+    check(code == 0 and time.monotonic() - began > (LAST + 1) * STEP_BYTES / 10e3, f"throttled: {code}, {time.monotonic() - began} s, {err}")
+    for fault in ("eio", "enospc"):
+        for nth in (1, 2, 3):
+            path = f"{directory}/{fault}{nth}.raw"
+            code, _, err = run(3, arguments(path, "format=raw method=mpiio_shared", LAST), TAILRACE_SERVERS="2", TAILRACE_FAULT=f"nth={nth} fault={fault} calls=write", **threads)
+            check(code == 1 and path in err, f"{path}: {code}, {err}")
+            check(tailrace("verify", path)[0] == 0, f"{path}: what is committed is whole")
+    left = [name for name in os.listdir(directory) if not name.endswith((".raw", ".trx", ".jsonl"))]
+    check(not left, f"what the MPI has left: {left}")
 
 
 def under_way():
@@ -141,6 +168,7 @@ for format_of_files in FORMATS:
     every_method(*format_of_files)
 under_way()
 together()
+in_turns()
 chosen_by_the_setting()
 refused()
 finish()

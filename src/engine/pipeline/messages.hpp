@@ -37,16 +37,20 @@ enum class Message : std::uint32_t {
   wanted = 27,       // server -> home of compute rank 0: a lane has come to a stream that is not open here
   opened = 28,       // server -> root: the stream is open here
   // With Method::is_collective:
-  call = 31,        // root -> servers: the next collective call of a stream, and the server's part of it
-  wants_turn = 32,  // root -> server 0: all servers may know the call
-  turn = 33,        // server 0 -> servers: it is the call's turn, in the one order of all streams
-  called = 34,      // server -> root: what became of the call there
-  call_over = 35,   // root -> servers: the chunks of a call are not needed any more
-  alive = 30,       // compute rank -> its server, server -> server 0: a compute rank has called the library
+  call = 31,         // root -> servers: the next collective call of a stream, and the server's part of it
+  wants_turn = 32,   // root -> server 0: all servers may know the call
+  turn = 33,         // server 0 -> servers: it is the call's turn, in the one order of all streams
+  called = 34,       // server -> root: what became of the call there
+  call_over = 35,    // root -> servers: the chunks of a call are not needed any more
+  wants_trial = 36,  // compute rank 0 -> server 0: all servers try whether they can append to a file together
+  trial = 37,        // server 0 -> servers: the trial has its turn, in the order of the calls
+  tried = 38,        // server -> compute rank 0: what became of it
+  alive = 30,        // compute rank -> its server, server -> server 0: a compute rank has called the library
 };
 
-/// The calls that all servers of a session make together (comm::CollectiveFiles).
-enum class CallKind : std::uint32_t { open = 1, round = 2, sync = 3, close = 4 };
+/// The calls that all servers of a session make together (comm::CollectiveFiles), and `append`, which one of
+/// them makes.
+enum class CallKind : std::uint32_t { open = 1, round = 2, sync = 3, close = 4, seek = 5, append = 6 };
 
 /// A compute rank's data messages are descriptors with their bytes, for its server. A server's data messages
 /// begin with the stream, the sender and what they hold:

@@ -52,6 +52,16 @@ constexpr std::array method_rows{
            .make_placement = placement::make_placement,
            .make_writer = storage::open_file_writer,
            .is_collective = true},
+    Method{.name = "mpiio_shared",
+           .meaning =
+               "all servers encode, and append by MPI-IO at the file pointer that they share, in turns that "
+               "the root gives as records become ready",
+           .deal = Deal::all,
+           .make_placement = placement::make_placement_by_arrival,
+           .make_writer = storage::open_file_writer,
+           .has_any_order = true,
+           .is_collective = true,
+           .appends = true},
 };
 
 }  // namespace

@@ -34,6 +34,9 @@ struct Method {
   bool is_overlapped = false;  // the writes of several chunks are under way: storage::Writer::begin()
   /// All servers write together, by comm::CollectiveFiles, when the root says so. `make_writer` is not used.
   bool is_collective = false;
+  /// With `is_collective`: servers write at the shared file pointer, one after another as the root gives
+  /// turns. Not for formats with places for records.
+  bool appends = false;
 };
 std::span<const Method> methods();
 /// Returns the method that counts where nobody has chosen one.

@@ -21,7 +21,7 @@ from _bench import Bench, Figure, bench_parser, run_main, say  # noqa: E402
 from _chart import write_chart  # noqa: E402
 
 GROUPS = ("memory", "disk", "throttled")
-METHODS = ("serial", "scan", "offset_guard", "offset_sharing", "writer", "mpiio")
+METHODS = ("serial", "scan", "offset_guard", "offset_sharing", "writer", "writer_aio", "mpiio", "mpiio_shared")
 SERVERS = (1, 2, 4, 8)
 TURNS = 6
 COMPUTE = 2  # ranks that put

@@ -338,9 +338,10 @@ TR_API int tr_layout_free(tr_layout** layout);
  *                       room
  *   deadline=DURATION   a warning if a step is not durable this long after its end
  *   method=NAME         how servers write: scan (default), serial, offset_guard,
- *                       offset_sharing, writer or mpiio; auto: as the file system needs it
- *                       (docs/methods.md)
- *   mpiio_hints=LIST    KEY=VALUE,...: hints for the MPI with method=mpiio
+ *                       offset_sharing, writer, writer_aio, mpiio or mpiio_shared;
+ *                       auto: as the file system needs it (docs/methods.md)
+ *   mpiio_hints=LIST    KEY=VALUE,...: hints for the MPI with method=mpiio or
+ *                       mpiio_shared
  *   manifest=on|off     a line for each finished file in manifest.jsonl
  *   references=on|off   a file NAME.refs.json beside each file, with which xarray opens it
  *   ready=SUFFIX        an empty file, NAME with SUFFIX behind it, once NAME is finished and durable

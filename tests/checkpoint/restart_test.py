@@ -27,7 +27,7 @@ from small_model import *  # noqa: E402,F403
 STEPS = 26  # of a quarter of an hour; the last save is that of step 24
 RESTORES = 0.5  # of the ends before time: the outputs are brought to the last save from outside
 STOPS = 0.4  # of the ends before time: told to stop, by a signal, the time limit or the halt file; the others are kills
-METHODS = ("scan", "serial", "writer")  # those that give records the order of puts
+METHODS = ("scan", "serial", "writer", "writer_aio")  # those that give records the order of puts
 LOGS = ["log.bin", "log.txt", "own.log", "pages.bin", "state.bin"]
 
 parser = argparse.ArgumentParser()

@@ -226,6 +226,147 @@ void names_may_have_a_colon(CollectiveEnd& end) {
   end.check(contents(end, path) == std::string(static_cast<std::size_t>(end.size()), 'x'), "the bytes");
 }
 
+Status seek(CollectiveEnd& end, const std::string& path, Bytes offset) {
+  const Told sought = told();
+  end.files().seek(path, offset, into(sought));
+  return wait(end, sought);
+}
+
+/// Appends `count` texts, each process in its turn, from `begin` on: the i-th consists of the letter 'A' + i.
+/// The processes wait for the ends of all at last. Each text has two parts, apart in memory.
+std::string append_in_turns(CollectiveEnd& end, const std::string& path, Bytes begin, int count, Bytes size) {
+  std::vector<Told> ends;
+  std::vector<std::string> texts;
+  texts.reserve(static_cast<std::size_t>(2 * count));
+  std::string expected;
+  Bytes offset = begin;
+  for (int i = 0; i < count; ++i) {
+    const char letter = static_cast<char>('A' + i);
+    expected += std::string(static_cast<std::size_t>(size), letter);
+    if (i % end.size() == end.rank()) {
+      const std::string& first = texts.emplace_back(static_cast<std::size_t>(size / 3), letter);
+      const std::string& rest = texts.emplace_back(static_cast<std::size_t>(size - size / 3), letter);
+      const Told begun = told();
+      ends.push_back(told());
+      end.files().append(path, offset, {bytes_of(rest), bytes_of(first)}, fine, into(begun),
+                         into(ends.back()));
+      check_ok(end, wait(end, begun), cat("append ", i));
+    }
+    offset += size;
+    end.meet();
+  }
+  for (const Told& each : ends) check_ok(end, wait(end, each), "the end of an append");
+  return expected;
+}
+
+void appends_stand_where_their_turns_say(CollectiveEnd& end) {
+  const std::string path = make_file(end, "appended");
+  open(end, path);
+  check_ok(end, seek(end, path, 7), "seek");
+  std::string expected = std::string(7, '\0') + append_in_turns(end, path, 7, 20, 1000);
+  expected += append_in_turns(end, path, std::ssize(expected), 10, 70'001);
+  sync_and_close(end, path);
+  end.check(contents(end, path) == expected, "the bytes");
+  open(end, path);
+  check_ok(end, seek(end, path, 3000), "seek in a file that is opened anew");
+  expected.replace(3000, 5 * 2000, append_in_turns(end, path, 3000, 5, 2000));
+  sync_and_close(end, path);
+  end.check(contents(end, path) == expected, "what is written once more");
+}
+
+void a_sync_covers_appends_that_are_under_way(CollectiveEnd& end) {
+  const std::string path = make_file(end, "covered");
+  open(end, path);
+  check_ok(end, seek(end, path, 0), "seek");
+  const std::string text(100'000, static_cast<char>('a' + end.rank()));
+  Bytes offset = 0;
+  std::vector<Told> ends;
+  for (int turn = 0; turn < 3 * end.size(); ++turn) {
+    if (turn % end.size() == end.rank()) {
+      const Told begun = told();
+      ends.push_back(told());
+      end.files().append(path, offset, {bytes_of(text)}, fine, into(begun), into(ends.back()));
+      check_ok(end, wait(end, begun), "append");
+    }
+    offset += std::ssize(text);
+    end.meet();
+  }
+  sync_and_close(end, path);
+  for (const Told& each : ends) end.check(each->has_value(), "it was over before the sync");
+  std::string expected;
+  for (int turn = 0; turn < 3 * end.size(); ++turn)
+    expected += std::string(text.size(), static_cast<char>('a' + turn % end.size()));
+  end.check(contents(end, path) == expected, "the bytes");
+}
+
+/// An MPI may refuse to make a call while writes of another file are under way.
+void calls_on_one_file_go_by_appends_to_another(CollectiveEnd& end) {
+  const std::string first = make_file(end, "first"), second = make_file(end, "second");
+  const std::string text(3'000'000, static_cast<char>('a' + end.rank()));
+  open(end, first);
+  open(end, second);
+  std::string expected;
+  for (int round = 0; round < 5; ++round) {
+    check_ok(end, seek(end, second, 0), "seek");
+    Bytes offset = 0;
+    const Told ended = told();
+    for (int turn = 0; turn < end.size(); ++turn) {
+      if (turn == end.rank()) {
+        const Told begun = told();
+        end.files().append(second, offset, {bytes_of(text)}, fine, into(begun), into(ended));
+        check_ok(end, wait(end, begun), "append");
+      }
+      offset += std::ssize(text);
+      end.meet();
+    }
+    const Told synced = told();
+    end.files().sync(first, fine, into(synced));
+    check_ok(end, wait(end, synced), "sync of the other file");
+    check_ok(end, wait(end, ended), "the end of the append");
+  }
+  sync_and_close(end, first);
+  sync_and_close(end, second);
+  for (int turn = 0; turn < end.size(); ++turn)
+    expected += std::string(text.size(), static_cast<char>('a' + turn));
+  end.check(contents(end, second) == expected, "the bytes");
+}
+
+void an_append_whose_own_part_fails_moves_nothing(CollectiveEnd& end) {
+  const std::string path = make_file(end, "own_append");
+  const std::string text = "text";
+  const Told closed = told();
+  end.files().append(path, 0, {bytes_of(text)}, fine, into(closed), [](const Status&) {});
+  end.check(wait(end, closed).code() == Code::state, "an append to a file that is not open");
+  open(end, path);
+  check_ok(end, seek(end, path, 0), "seek");
+  if (end.rank() == 0) {
+    const Told refused = told();
+    end.files().append(path, 0, {bytes_of(text)}, broken, into(refused),
+                       [&](const Status&) { end.check(false, "nothing was under way"); });
+    end.check(wait(end, refused).code() == Code::io, "its own error");
+  }
+  end.meet();
+  const std::string expected = append_in_turns(end, path, 0, end.size(), 10);
+  sync_and_close(end, path);
+  end.check(contents(end, path) == expected, "the bytes");
+}
+
+void a_trial_of_appends_leaves_nothing(CollectiveEnd& end) {
+  const std::string beside = make_file(end, "beside");
+  end.meet();
+  const Told tried = told();
+  end.files().try_appends(end.path("trial"), into(tried));
+  check_ok(end, wait(end, tried), "the trial");
+  end.meet();
+  const std::size_t slash = beside.rfind('/');
+  const Result<std::vector<std::string>> names =
+      end.target().list(slash == std::string::npos ? "." : beside.substr(0, slash));
+  end.check(names.is_ok() && std::ranges::count(*names, "trial") == 0, "the file is removed");
+  for (const std::string& name : names.is_ok() ? *names : std::vector<std::string>())
+    end.check(name.find("trial") == std::string::npos, cat("what is left: ", name));
+  end.meet();
+}
+
 void a_run_may_take_several_calls(CollectiveEnd& end) {
   const std::string path = make_file(end, "large");
   open(end, path);
@@ -263,6 +404,11 @@ const std::vector<CollectiveCase>& collective_cases() {
       {"a_missing_file_is_an_error_on_some_process", a_missing_file_is_an_error_on_some_process},
       {"calls_are_made_in_their_order", calls_are_made_in_their_order},
       {"names_may_have_a_colon", names_may_have_a_colon},
+      {"appends_stand_where_their_turns_say", appends_stand_where_their_turns_say},
+      {"a_sync_covers_appends_that_are_under_way", a_sync_covers_appends_that_are_under_way},
+      {"calls_on_one_file_go_by_appends_to_another", calls_on_one_file_go_by_appends_to_another},
+      {"an_append_whose_own_part_fails_moves_nothing", an_append_whose_own_part_fails_moves_nothing},
+      {"a_trial_of_appends_leaves_nothing", a_trial_of_appends_leaves_nothing},
   };
   return cases;
 }

@@ -9,6 +9,7 @@
 
 #include "ground/base/text.hpp"
 #include "ground/storage/faulty.hpp"
+#include "ground/storage/queue/write_queue.hpp"
 #include "ground/storage/scratch.hpp"
 #include "support/crash.hpp"
 
@@ -22,14 +23,31 @@ struct Candidate {
   bool on_disk = false;
 };
 
-/// A writer of files on every kind of the registry that this machine grants, and on what wraps one.
+Result<std::unique_ptr<Writer>> open_posix_aio_writer(Target& target, const std::string& path) {
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
+  TR_TRY(file.status());
+  return overlapping_writer(*std::move(file), posix_aio_write_queue());
+}
+
+/// Each writer of files on every kind of the registry that this machine grants, and on what wraps one.
 std::vector<Candidate> candidates() {
   std::vector<Candidate> all;
   for (const TargetKind& kind : target_kinds()) {
     if (!kind.make().is_ok()) continue;
-    all.push_back(
-        {cat("file_on_", kind.name), open_file_writer, [&kind] { return *kind.make(); }, kind.for_programs});
+    const auto target = [&kind] { return *kind.make(); };
+    all.push_back({cat("file_on_", kind.name), open_file_writer, target, kind.for_programs});
+    all.push_back({cat("overlapping_on_", kind.name), open_overlapping_writer, target, kind.for_programs});
   }
+  all.push_back({"posix_aio_on_posix", open_posix_aio_writer,
+                 [] { return std::shared_ptr<Target>(posix_target()); }, true});
+  all.push_back({"overlapping_on_throttled", open_overlapping_writer, [] {
+                   return throttled_target(memory_target(), {4e9, 1e-6});
+                 }});
+  all.push_back({"overlapping_on_throttled_posix", open_overlapping_writer,
+                 [] {
+                   return throttled_target(posix_target(), {4e9, 1e-6});
+                 },
+                 true});
   all.push_back({"file_on_throttled", open_file_writer, [] {
                    return throttled_target(memory_target(), {4e9, 1e-6});
                  }});
@@ -54,8 +72,8 @@ class WriterConformance : public testing::TestWithParam<Candidate> {
     EXPECT_TRUE(made.is_ok()) << made.status().text();
     return made.is_ok() ? *std::move(made) : nullptr;
   }
-  /// Writes one round of texts at offsets, each cut into two parts.
-  Status round(std::int64_t epoch, const std::vector<std::pair<Bytes, std::string>>& texts) {
+  template <typename Call>
+  static auto with_extents(const std::vector<std::pair<Bytes, std::string>>& texts, const Call& call) {
     std::vector<std::array<std::span<const std::byte>, 2>> parts;
     for (const auto& [offset, text] : texts) {
       const auto bytes = std::as_bytes(std::span(text));
@@ -63,7 +81,17 @@ class WriterConformance : public testing::TestWithParam<Candidate> {
     }
     std::vector<Extent> extents;
     for (std::size_t i = 0; i < texts.size(); ++i) extents.push_back({texts[i].first, parts[i]});
-    return writer->round(epoch, extents);
+    return call(std::span<const Extent>(extents));
+  }
+  /// Writes one round of texts at offsets, each cut into two parts.
+  Status round(std::int64_t epoch, const std::vector<std::pair<Bytes, std::string>>& texts) {
+    return with_extents(texts,
+                        [&](std::span<const Extent> extents) { return writer->round(epoch, extents); });
+  }
+  /// Begins such a round. The texts must stay.
+  std::unique_ptr<Round> begin(std::int64_t epoch, const std::vector<std::pair<Bytes, std::string>>& texts) {
+    return with_extents(texts,
+                        [&](std::span<const Extent> extents) { return writer->begin(epoch, extents); });
   }
   [[nodiscard]] std::string contents() { return contents_of(*target, path); }
 
@@ -145,6 +173,68 @@ TEST_P(WriterConformance, a_write_that_fails_fails_its_round) {
       EXPECT_TRUE(round(n, texts).is_ok()) << n;
       EXPECT_EQ(contents(), std::string("abc\0\0\0\0\0\0\0klm\0\0\0\0\0\0\0uvw", 23)) << n;
     }
+  }
+}
+
+TEST_P(WriterConformance, rounds_that_are_under_way_are_all_written) {
+  constexpr std::size_t rounds = 20;
+  std::vector<std::vector<std::pair<Bytes, std::string>>> texts;
+  std::string expected;
+  for (std::size_t i = 0; i < rounds; ++i) {
+    texts.push_back(
+        {{static_cast<Bytes>(expected.size()), std::string(50'000, static_cast<char>('a' + i))},
+         {static_cast<Bytes>(expected.size()) + 60'000, std::string(10, static_cast<char>('A' + i))}});
+    expected += texts.back()[0].second + std::string(10'000, '\0') + texts.back()[1].second;
+  }
+  std::vector<std::unique_ptr<Round>> under_way;
+  for (std::size_t i = 0; i < rounds; ++i) under_way.push_back(begin(static_cast<std::int64_t>(i), texts[i]));
+  for (std::size_t i = rounds; i-- > 0;) {
+    EXPECT_TRUE(under_way[i]->finish().is_ok()) << "in any order";
+    EXPECT_TRUE(under_way[i]->finish().is_ok()) << "as often as one asks";
+  }
+  EXPECT_TRUE(contents() == expected);
+}
+
+TEST_P(WriterConformance, sync_covers_rounds_that_are_under_way_and_rounds_outlive_their_writer) {
+  const std::vector<std::pair<Bytes, std::string>> first{{0, std::string(100'000, 'x')}};
+  const std::vector<std::pair<Bytes, std::string>> second{{100'000, std::string(100'000, 'y')}};
+  const auto synced = begin(0, first);
+  ASSERT_TRUE(writer->sync().is_ok());
+  EXPECT_EQ(contents(), first[0].second);
+  auto dropped = begin(1, second);
+  dropped.reset();
+  EXPECT_EQ(contents(), first[0].second + second[0].second) << "its bytes are free now";
+  const auto closed = begin(2, first);
+  ASSERT_TRUE(writer->close().is_ok());
+  writer.reset();
+  EXPECT_TRUE(synced->finish().is_ok());
+  EXPECT_TRUE(closed->finish().is_ok());
+}
+
+/// Fails the n-th write of three rounds that are begun before the first one is finished.
+TEST_P(WriterConformance, of_rounds_that_are_under_way_the_one_fails_whose_write_has_failed) {
+  const std::vector<std::vector<std::pair<Bytes, std::string>>> texts{
+      {{0, "abc"}, {10, "klm"}}, {{20, "uvw"}, {30, "xyz"}}, {{40, "ABC"}, {50, "KLM"}}};
+  for (std::size_t n = 1; n <= 6; ++n) {
+    target->restart({static_cast<std::int64_t>(n), Fault::no_space, set_of(Call::write)});
+    std::vector<std::unique_ptr<Round>> under_way;
+    for (const auto& each : texts) under_way.push_back(begin(0, each));
+    EXPECT_TRUE(target->fired());
+    int failed = 0;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const Status status = under_way[i]->finish();
+      if (status.is_ok()) continue;
+      ++failed;
+      EXPECT_EQ(i, (n - 1) / 2) << n;
+      EXPECT_EQ(status.code(), Code::space) << n;
+      EXPECT_NE(status.text().find(path), std::string::npos) << status.text();
+      EXPECT_TRUE(round(0, texts[i]).is_ok()) << n;
+    }
+    EXPECT_EQ(failed, 1) << n;
+    std::string expected(53, '\0');
+    for (const auto& each : texts)
+      for (const auto& [offset, text] : each) expected.replace(static_cast<std::size_t>(offset), 3, text);
+    EXPECT_EQ(contents(), expected) << n;
   }
 }
 

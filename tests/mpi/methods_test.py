@@ -12,8 +12,8 @@ from small_model import *  # noqa: E402,F403
 OPTIONS = {"netcdf4": "compress=deflate:1", "zarr": "compress=gzip"}  # that make records of many sizes
 STORES = written_formats("store")
 PLACED = ("cdf5", *STORES)  # each record of a step has its place
-METHODS = ("serial", "offset_guard", "offset_sharing", "writer", "mpiio")
-ANY_ORDER = ("offset_guard", "offset_sharing")  # of the records of a step, in formats without places
+METHODS = ("serial", "offset_guard", "offset_sharing", "writer", "writer_aio", "mpiio", "mpiio_shared")
+ANY_ORDER = ("offset_guard", "offset_sharing", "mpiio_shared")  # of the records of a step, in formats without places
 LAST = 2
 
 
@@ -22,15 +22,6 @@ def files_of(path):
     if not os.path.isdir(path):
         return contents(path)
     return {os.path.relpath(os.path.join(top, name), path): contents(os.path.join(top, name)) for top, _, names in os.walk(path) for name in names}
-
-
-def records_of(path):
-    """The records of each step, with their bytes, in no order."""
-    code, out, err = tailrace("index", path, "--json", "--records")
-    check(code == 0, f"index of {path}: {code}, {err}")
-    data = contents(path)
-    return [(step["lead"], sorted((each["field"], each["level"], data[each["offset"]:each["offset"] + each["length"]]) for each in step["records"]))
-            for step in json.loads(out)["steps"]]
 
 
 def check_rounds(report, method, what):
@@ -42,6 +33,15 @@ def check_rounds(report, method, what):
     check(len(rounds) == 1 and (rounds[0] > LAST if method == "mpiio" else rounds[0] == 0), f"{what}: {rounds} rounds")
 
 
+def check_way(report, method, name, what):
+    """The report tells by what several writes are under way: objects of a store are written one after another."""
+    if not os.path.exists(report):
+        return
+    told = [each.get("writes_by") for each in json.loads(contents(report))["streams"]]
+    expected = ("calls",) if name in STORES else ("io_uring", "posix_aio")
+    check(len(told) == 1 and (told[0] in expected if method == "writer_aio" else told[0] is None), f"{what}: written by {told}")
+
+
 def every_method(name, ending):
     directory = fresh(f"methods-{name}")
     options, ending = OPTIONS.get(name, ""), "." + ending
@@ -49,7 +49,7 @@ def every_method(name, ending):
     code, _, err = run(1, arguments(whole, f"format={name} {options}", LAST))
     check(code == 0, f"{name}: {code}, {err}")
     for method in METHODS:
-        if method == "mpiio" and name in STORES:
+        if (method == "mpiio" and name in STORES) or (method == "mpiio_shared" and name in PLACED):
             continue
         for ranks, servers in scenes(name == "grib2"):
             path = f"{directory}/{method}-r{ranks}s{servers}{ending}"
@@ -57,6 +57,7 @@ def every_method(name, ending):
                                TAILRACE_REPORT=f"{directory}/report.json")
             what = f"{name}, method={method}, {ranks} ranks, {servers} servers"
             check(code == 0, f"{what}: {code}, {err}")
+            check_way(f"{directory}/report.json", method, name, what)
             check_rounds(f"{directory}/report.json", method, what)
             if method in ANY_ORDER and name not in PLACED:
                 check(records_of(path) == records_of(whole), f"{what}: other records")
@@ -158,8 +159,11 @@ def refused():
         code, _, err = run(2, arguments(f"{directory}/fc.raw", f"format=raw {options}", LAST), TAILRACE_SERVERS="1", **settings)
         check(code != 0 and words in err, f"{options} {settings}: {code}, {err}")
     check(not os.path.exists(f"{directory}/fc.raw"), "a refused method wrote a file")
-    code, _, err = run(2, arguments(f"{directory}/fc.zarr", "format=zarr method=mpiio", LAST), TAILRACE_SERVERS="1", SMALL_MODEL_THREADS="1")
-    check(code != 0 and ("is no file of the operating system" in err or "was built without" in err), f"a store: {code}, {err}")
+    for method in ("mpiio", "mpiio_shared"):
+        code, _, err = run(2, arguments(f"{directory}/fc.zarr", f"format=zarr method={method}", LAST), TAILRACE_SERVERS="1", SMALL_MODEL_THREADS="1")
+        check(code != 0 and ("is no file of the operating system" in err or "was built without" in err), f"a store: {code}, {err}")
+    code, _, err = run(4, arguments(f"{directory}/fc.nc", "format=cdf5 method=mpiio_shared", LAST), TAILRACE_SERVERS="2", SMALL_MODEL_THREADS="1")
+    check(code != 0 and "in which each record has a place of its own" in err, f"records with places: {code}, {err}")
 
 
 def together():
@@ -184,9 +188,58 @@ def together():
         check(tailrace("verify", f"{directory}/{fault}.raw")[0] == 0, f"{fault}: what is committed is whole")
 
 
+def in_turns():
+    """method=mpiio_shared with a file for each step, several nodes, throttled storage, and a write that fails."""
+    directory = fresh("methods-shared")
+    threads = {"SMALL_MODEL_THREADS": "1"}
+    code, _, err = run(5, arguments(f"{directory}/fc_{{lead:03h}}.raw", "format=raw method=mpiio_shared", LAST), TAILRACE_SERVERS="2", **threads)
+    whole = sum((records_of(f"{directory}/fc_{hour:03}.raw") for hour in range(LAST + 1)), [])
+    check(code == 0 and whole == records_of("methods-raw/scan.raw"), f"files of one step: {code}, {err}")
+    nodes = faked_nodes()
+    if nodes:
+        launcher, settings = nodes
+        code, _, err = run(6, arguments(f"{directory}/nodes.raw", "format=raw method=mpiio_shared", LAST), launcher=launcher, TAILRACE_SERVERS="node:1", **settings, **threads)
+        check(code == 0 and records_of(f"{directory}/nodes.raw") == records_of("methods-raw/scan.raw"), f"two nodes: {code}, {err}")
+    began = time.monotonic()
+    code, _, err = run(3, arguments(f"{directory}/slow.raw", "format=raw method=mpiio_shared", LAST), TAILRACE_SERVERS="1", TAILRACE_THROTTLE="10kB/s", **threads)
+    check(code == 0 and time.monotonic() - began > (LAST + 1) * STEP_BYTES / 10e3, f"throttled: {code}, {time.monotonic() - began} s, {err}")
+    for fault in ("eio", "enospc"):
+        for nth in (1, 2, 3):
+            path = f"{directory}/{fault}{nth}.raw"
+            code, _, err = run(3, arguments(path, "format=raw method=mpiio_shared", LAST), TAILRACE_SERVERS="2", TAILRACE_FAULT=f"nth={nth} fault={fault} calls=write", **threads)
+            check(code == 1 and path in err, f"{path}: {code}, {err}")
+            check(tailrace("verify", path)[0] == 0, f"{path}: what is committed is whole")
+    left = [name for name in os.listdir(directory) if not name.endswith((".raw", ".trx", ".jsonl"))]
+    check(not left, f"what the MPI has left: {left}")
+
+
+def under_way():
+    """method=writer_aio on throttled storage, with a file for each step, with values that need no encoder from 1 server, and with writes that fail."""
+    directory = fresh("methods-aio")
+    whole = contents("methods-raw/scan.raw")
+    began = time.monotonic()
+    code, _, err = run(3, arguments(f"{directory}/slow.raw", "format=raw method=writer_aio", LAST), TAILRACE_SERVERS="1", TAILRACE_THROTTLE="10kB/s,1ms", TAILRACE_LOG="info")
+    check(code == 0 and time.monotonic() - began > (LAST + 1) * STEP_BYTES / 10e3, f"throttled: {code}, {time.monotonic() - began} s, {err}")
+    check(contents(f"{directory}/slow.raw") == whole and "several writes of a file are under way by" in err, f"throttled: {err}")
+    code, _, err = run(5, arguments(f"{directory}/fc_{{lead:03h}}.raw", "format=raw method=writer_aio", LAST), TAILRACE_SERVERS="2")
+    steps = b"".join(contents(f"{directory}/fc_{hour:03}.raw") or b"" for hour in range(LAST + 1))
+    check(code == 0 and steps == whole, f"files of one step: {code}, {err}")
+    for servers in (1, 2):
+        for fault in ("eio", "enospc", "short", "eintr"):
+            path = f"{directory}/{fault}-s{servers}.raw"
+            code, _, err = run(2 + servers, arguments(path, "format=raw method=writer_aio", LAST), TAILRACE_SERVERS=str(servers), TAILRACE_FAULT=f"nth=2 fault={fault} calls=write")
+            if fault in ("short", "eintr"):
+                check(code == 0 and contents(path) == whole, f"{fault}, {servers} servers: {code}, {err}")
+                continue
+            check(code == 1 and path in err, f"{fault}, {servers} servers: {code}, {err}")
+            check(tailrace("verify", path)[0] == 0, f"{fault}, {servers} servers: what is committed is whole")
+
+
 for format_and_ending in written_formats().items():
     every_method(*format_and_ending)
+under_way()
 together()
+in_turns()
 counted()
 chosen_by_the_setting()
 chosen_by_the_file_system()

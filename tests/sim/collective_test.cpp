@@ -11,16 +11,17 @@ namespace tailrace::sim {
 namespace collective_test {
 
 Scenario together(const std::string& pattern, const std::string& format, std::vector<Variable> variables,
-                  const std::string& more = "") {
+                  const std::string& more = "", const std::string& method = "mpiio") {
   Scenario scenario;
   scenario.pattern = pattern;
   scenario.format = format;
-  scenario.method = "mpiio";
+  scenario.method = method;
   scenario.variables = std::move(variables);
   scenario.prepare();
   if (!more.empty())
-    scenario.plan = *StreamPlan::make(
-        scenario.pattern, cat("base=2026-03-01 method=mpiio format=", format, " ", more), scenario.variables);
+    scenario.plan = *StreamPlan::make(scenario.pattern,
+                                      cat("base=2026-03-01 method=", method, " format=", format, " ", more),
+                                      scenario.variables);
   return scenario;
 }
 
@@ -61,11 +62,20 @@ void put_all(SessionRank& rank, const std::vector<Scenario>& scenarios,
 TEST(sim_collective, calls_of_streams_with_different_roots_have_one_order) {
   constexpr int ranks = 4;
   for (std::uint64_t seed = 1; seed <= seeds(40); ++seed) {
+    const bool appends = seed % 2 == 0;  // in any order: only the size of a file is known
+    const auto expect_file = [&](const SessionWorld& world, const std::string& path,
+                                 const ByteVector& expected) {
+      const ByteVector found = read_file(world.storage(), path);
+      EXPECT_EQ(found.size(), expected.size()) << path;
+      EXPECT_TRUE(appends || found == expected) << path;
+    };
     std::vector<Scenario> scenarios;
     for (int first = 0; first < ranks; ++first) {
       const std::string pattern =
           first % 2 == 0 ? cat("fc", first, ".data") : cat("fc", first, "_{lead:03h}.data");
-      scenarios.push_back(together(pattern, "cdf5", {{"t", layout_from(first, ranks), "levels=hybrid:1-3"}}));
+      scenarios.push_back(together(pattern, appends ? "raw" : "cdf5",
+                                   {{"t", layout_from(first, ranks), "levels=hybrid:1-3"}}, "",
+                                   appends ? "mpiio_shared" : "mpiio"));
     }
     Job job;
     job.nodes = seed % 3 == 0 ? nodes_of(ranks, 2) : std::vector<NodeShape>{{2, 2}, {2, 1}};
@@ -78,15 +88,15 @@ TEST(sim_collective, calls_of_streams_with_different_roots_have_one_order) {
     for (int first = 0; first < ranks; ++first) {
       const StreamPlan& plan = *scenarios[static_cast<std::size_t>(first)].plan;
       if (first % 2 == 0) {
-        EXPECT_TRUE(read_file(world.storage(), cat("fc", first, ".data")) == bytes_of_file(plan, {0, 1, 2}));
+        expect_file(world, cat("fc", first, ".data"), bytes_of_file(plan, {0, 1, 2}));
         continue;
       }
       for (std::int64_t step = 0; step < 3; ++step)
-        EXPECT_TRUE(read_file(world.storage(), cat("fc", first, "_00", step, ".data")) ==
-                    bytes_of_file(plan, {step}));
+        expect_file(world, cat("fc", first, "_00", step, ".data"), bytes_of_file(plan, {step}));
     }
-    // Open, round, sync and close at least: of one file with three steps, and of three files with one.
-    EXPECT_GE(world.collective_calls(), 2 * (1 + 3 * 2 + 1) + 2 * 3 * 4);
+    // Open, round (or one seek), sync and close at least: of one file with three steps, and of three with
+    // one.
+    EXPECT_GE(world.collective_calls(), 2 * (1 + (appends ? 1 + 3 : 3 * 2) + 1) + 2 * 3 * 4);
   }
 }
 
@@ -145,6 +155,82 @@ TEST(sim_collective, the_watchdog_tells_of_a_call_to_which_a_server_does_not_com
   EXPECT_NE(text_of(stuck).find("fc.data: a collective call on fc.data is not over on server 0 1 2;"),
             std::string::npos)
       << text_of(stuck);
+}
+
+/// Chunks of three servers become ready in any order. The simulated servers throw if one appends where the
+/// shared file pointer does not stand.
+TEST(sim_collective, records_are_appended_in_turns) {
+  for (std::uint64_t seed = 1; seed <= seeds(40); ++seed) {
+    const Scenario scenario = together("fc.data", seed % 2 == 0 ? "raw" : "own",
+                                       {{"t", *layout::Layout::block({6, 6}, 3), "levels=hybrid:1-5"},
+                                        {"u", *layout::Layout::block({6, 6}, 3), "levels=surface"}},
+                                       "", "mpiio_shared");
+    ASSERT_EQ(scenario.method, "mpiio_shared");
+    Job job;
+    job.nodes = seed % 3 == 0 ? nodes_of(3, 3) : std::vector<NodeShape>{{2, 2}, {1, 1}};
+    job.disk_bytes_per_second = seed % 4 == 0 ? 1e5 : 0;
+    job.seed = seed;
+    expect_right_bytes(job, scenario, cat("seed ", seed, ": "));
+    if (HasFailure()) return;
+  }
+}
+
+/// A write fails on each server in turn, so its step is cut off: the pointer goes back, and the steps behind
+/// it are whole. A stream that waits for room loses none but by the root's other writes.
+TEST(sim_collective, the_pointer_goes_back_when_a_step_was_cut) {
+  for (const bool waits : {false, true}) {
+    const Scenario scenario =
+        together("fc.data", "raw", {{"t", *layout::Layout::block({6, 6}, 2), "levels=hybrid:1-3"}},
+                 waits ? "on_full=wait:1h" : "same_lead=fail", "mpiio_shared");
+    for (int victim = 0; victim < 2; ++victim) {
+      for (int n = 1;; n += std::getenv("TEST_ALL") != nullptr ? 1 : 3) {
+        Job job;
+        job.nodes = {{2, 2}};
+        job.seed = static_cast<std::uint64_t>(100 * victim + n);
+        SessionWorld world(job);
+        world.storage_of(victim).restart({n, waits ? storage::Fault::no_space : storage::Fault::io_error,
+                                          storage::set_of(storage::Call::write)});
+        std::vector<Arrays> arrays(2);
+        std::vector<Told> told(2);
+        const Texts stuck = world.run([&](SessionRank& rank) {
+          const auto me = static_cast<std::size_t>(rank.rank());
+          patient_forecast(rank, scenario, arrays[me], told[me]);
+        });
+        ASSERT_TRUE(stuck.empty()) << "call " << n << ": " << text_of(stuck);
+        for (const Told& each : told) expect_same(each, told[0], cat("call ", n));
+        const std::map<std::int64_t, std::string>& failures = told[0].failures;
+        expect_committed(world.storage(), scenario, failures, cat("call ", n, ": "));
+        if (!world.storage_of(victim).fired()) break;
+      }
+    }
+  }
+}
+
+TEST(sim_collective, formats_with_places_and_an_mpi_without_pointers_are_refused_alike) {
+  for (const auto& [format, has_pointers, words] :
+       {std::tuple{"cdf5", true, "in which each record has a place of its own"},
+        std::tuple{"raw", false, "the MPI has no shared file pointers"}, std::tuple{"raw", true, ""}}) {
+    Job job;
+    job.nodes = {{2, 2}, {1, 1}};
+    SessionWorld world(job);
+    if (!has_pointers) world.break_shared_pointers();
+    std::vector<Status> created(3);
+    const Texts stuck = world.run([&, format = std::string(format)](SessionRank& rank) {
+      created[static_cast<std::size_t>(rank.rank())] =
+          streams::Stream::create(rank.session(), "fc.data",
+                                  cat("base=2026-03-01 method=mpiio_shared format=", format), std::nullopt)
+              .status();
+    });
+    ASSERT_TRUE(stuck.empty()) << text_of(stuck);
+    const std::string text = words;
+    for (const Status& each : created) {
+      EXPECT_EQ(each.is_ok(), text.empty()) << each.text();
+      EXPECT_NE(each.text().find(text), std::string::npos) << each.text();
+      EXPECT_EQ(each.text(), created[0].text());
+    }
+    if (text.empty()) continue;
+    EXPECT_NE(created[0].text().find("choose another method"), std::string::npos) << created[0].text();
+  }
 }
 
 TEST(sim_collective, a_store_of_objects_and_hints_for_nobody_are_refused_alike) {

@@ -287,15 +287,15 @@ TEST(sim_errors, so_it_does_without_servers) {
 TEST(sim_errors, so_it_does_with_every_method) {
   for (const pipeline::Method& method : pipeline::methods()) {
     if (&method == &pipeline::default_method()) continue;
-    Scenario scenario = small_forecast(4);
+    Scenario scenario = small_forecast(4, method.appends ? "raw" : "cdf5");
     scenario.method = method.name;
     scenario.prepare();
     fail_every_call({{2, 1}, {2, 2}}, forecast, 0, 1e5, scenario,
                     {storage::Fault::io_error, storage::Fault::no_space});
     if (HasFailure()) return;
   }
-  for (const char* const method : {"writer", "mpiio"}) {
-    Scenario served = small_forecast(3, any_format(3));
+  for (const char* const method : {"writer", "writer_aio", "mpiio", "mpiio_shared"}) {
+    Scenario served = small_forecast(3, method == std::string_view("mpiio_shared") ? "raw" : any_format(3));
     served.method = method;
     served.prepare();
     fail_every_call({{3, 0}}, forecast, 0, 1e9, served);

@@ -39,13 +39,21 @@ std::string name_for(const std::string& name, const std::string& format) {
 
 void Scenario::prepare() {
   // A store of objects is refused where all servers would write one file together.
-  if (name_for(pattern, format) != pattern && method == "mpiio") method = "writer";
+  if (name_for(pattern, format) != pattern && (*pipeline::find_method(method))->is_collective)
+    method = "writer";
   pattern = name_for(pattern, format);
-  Result<std::shared_ptr<const StreamPlan>> made = StreamPlan::make(
-      pattern, cat("base=2026-03-01 format=", format, method.empty() ? "" : " method=", method), variables,
-      in_parts);
-  ASSERT_TRUE(made.is_ok()) << made.status().text();
-  plan = *made;
+  const auto make = [&] {
+    Result<std::shared_ptr<const StreamPlan>> made = StreamPlan::make(
+        pattern, cat("base=2026-03-01 format=", format, method.empty() ? "" : " method=", method), variables,
+        in_parts);
+    ASSERT_TRUE(made.is_ok()) << made.status().text();
+    plan = *made;
+  };
+  make();
+  // Records with places are not appended.
+  if (plan == nullptr || !(*pipeline::find_method(method))->appends || !plan->codec->fixed_places()) return;
+  method = "mpiio";
+  make();
 }
 
 void squeeze(Job& job, const StreamPlan& plan) {

@@ -112,6 +112,8 @@ class SessionWorld {
   [[nodiscard]] const std::vector<Status>& failures() const { return failures_; }
   /// Counts the collective calls that the servers have made on files.
   [[nodiscard]] std::int64_t collective_calls() const { return meetings_->made(); }
+  /// Says that the MPI has no shared file pointers.
+  void break_shared_pointers() { meetings_->break_pointers(); }
 
  private:
   void deal_out_ranks();

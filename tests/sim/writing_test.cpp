@@ -28,12 +28,16 @@ using storage::set_of;
 
 /// One server with a file of 4 bytes, on storage that counts its calls.
 struct Site {
-  Site() { EXPECT_TRUE(storage::put_file(*target, "a", "head").is_ok()); }
+  explicit Site(const std::string& method = "") {
+    EXPECT_TRUE(storage::put_file(*target, "a", "head").is_ok());
+    stream.opening.method_name = method;
+  }
 
   /// Lets the jobs run, and returns what became of them.
   Status settle() {
-    while (scheduler.run_one()) continue;
-    while (threads.poll()) continue;
+    do {
+      while (scheduler.run_one()) continue;
+    } while (threads.poll());
     return std::exchange(told, Status(Code::state, "nothing was told"));
   }
   Status write(std::vector<ByteVector> bytes, std::vector<Bytes> offsets, Bytes committed = 4,
@@ -60,7 +64,8 @@ struct Site {
   FibreWorld world{1, 1};
   Scheduler scheduler{1};
   SimThreads threads{scheduler, 1, nullptr, [] {}};
-  std::shared_ptr<storage::FaultyTarget> target = storage::faulty_target(storage::memory_target(), {});
+  std::shared_ptr<storage::FaultyTarget> target = storage::faulty_target(
+      on_disk(storage::memory_target(), std::make_shared<Disk>(scheduler, 1e9, 0)), {});
   pipeline::OpenFiles files{target};
   pipeline::Statistics statistics;
   exchange::Roster roster;
@@ -573,6 +578,121 @@ TEST(sim_writing, closes_a_file_with_bytes_of_a_later_step_behind_that_one) {
   tell(site, 2, {});
   tell(site, 3, {});
   EXPECT_EQ(opens_of(site, 4, 16), 2);
+}
+
+/// A server with several writes under way. The disk makes each of them when somebody waits for it.
+struct OverlappedSite : Site {
+  OverlappedSite() : Site("writer_aio") { target->restart({0, Fault::io_error, set_of(Call::write)}); }
+
+  /// Queues a chunk of one record of 4 bytes, which goes behind those before it.
+  void queue(const std::string& text, std::int64_t step = 0, Bytes committed = 4) {
+    std::vector<pipeline::EncodedRecord> records;
+    records.push_back({bytes_of(text)});
+    writing.write({{step, std::move(records)}, "a", {end}, committed},
+                  [this, text](const Status& status, pipeline::Encoded chunk) {
+                    EXPECT_EQ(chunk.records.at(0).bytes, bytes_of(text));
+                    outcomes.emplace_back(text, status);
+                  });
+    end += static_cast<Bytes>(text.size());
+  }
+  /// Runs the jobs that are queued. Nobody hears of their ends.
+  void run_jobs() {
+    while (scheduler.run_one()) continue;
+  }
+
+  Bytes end = 4;
+  std::vector<std::pair<std::string, Status>> outcomes;
+};
+
+TEST(sim_writing, two_chunks_of_a_file_are_under_way) {
+  OverlappedSite site;
+  for (const char* const text : {"one.", "two.", "tri.", "for."}) site.queue(text);
+  site.run_jobs();
+  EXPECT_EQ(site.target->calls(), 4) << "all have begun";
+  EXPECT_EQ(site.contents(), "headone.two.") << "the last two are under way";
+  (void)site.settle();
+  EXPECT_EQ(site.contents(), "headone.two.tri.for.");
+  ASSERT_EQ(site.outcomes.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(site.outcomes[i].first, std::vector<std::string>({"one.", "two.", "tri.", "for."})[i]);
+    EXPECT_TRUE(site.outcomes[i].second.is_ok());
+  }
+  EXPECT_EQ(site.stream.counters().encoded_bytes, 16);
+}
+
+TEST(sim_writing, a_chunk_that_comes_alone_is_waited_for) {
+  OverlappedSite site;
+  for (const char* const text : {"one.", "two."}) {
+    site.queue(text);
+    (void)site.settle();
+    EXPECT_EQ(site.outcomes.back().first, text);
+  }
+  EXPECT_EQ(site.contents(), "headone.two.");
+}
+
+TEST(sim_writing, of_chunks_that_are_under_way_the_one_fails_whose_write_has_failed) {
+  for (int nth = 1; nth <= 4; ++nth) {
+    OverlappedSite site;
+    site.target->restart({nth, Fault::io_error, set_of(Call::write)});
+    for (const char* const text : {"one.", "two.", "tri.", "for."}) site.queue(text);
+    (void)site.settle();
+    ASSERT_EQ(site.outcomes.size(), 4U);
+    for (int i = 0; i < 4; ++i) {
+      const Status& status = site.outcomes[static_cast<std::size_t>(i)].second;
+      EXPECT_EQ(status.code(), i + 1 == nth ? Code::io : Code::ok) << nth << ": " << status.text();
+    }
+  }
+}
+
+TEST(sim_writing, a_chunk_without_space_is_written_once_more_if_the_stream_waits_for_room) {
+  for (const bool waits : {false, true}) {
+    OverlappedSite site;
+    if (waits) site.stream.opening.policy.wait_for_space_seconds = 3600;
+    site.target->restart({2, Fault::no_space, set_of(Call::write)});
+    for (const char* const text : {"one.", "two.", "tri."}) site.queue(text);
+    (void)site.settle();
+    ASSERT_EQ(site.outcomes.size(), 3U);
+    EXPECT_EQ(site.outcomes[1].second.code(), waits ? Code::ok : Code::space);
+    EXPECT_TRUE(site.outcomes[2].second.is_ok());
+    EXPECT_EQ(site.stream.counters().space_waits, waits ? 1 : 0);
+    if (waits) {
+      EXPECT_EQ(site.contents(), "headone.two.tri.");
+    }
+  }
+}
+
+TEST(sim_writing, a_sync_covers_chunks_that_are_under_way) {
+  OverlappedSite site;
+  site.queue("one.");
+  site.queue("two.", 1);
+  Status synced(Code::state, "not yet");
+  site.writing.sync("a", 0, {{100, bytes_of("!"), 1}}, [&](const Status& status) { synced = status; });
+  site.run_jobs();
+  EXPECT_EQ(site.contents().substr(0, 12), "headone.two.");
+  (void)site.settle();
+  EXPECT_TRUE(synced.is_ok()) << synced.text();
+  EXPECT_EQ(site.outcomes.size(), 2U);
+}
+
+TEST(sim_writing, no_chunk_is_begun_behind_the_end_of_a_file_that_was_cut) {
+  OverlappedSite site;
+  site.queue("one.", 0, 5);
+  (void)site.settle();
+  ASSERT_EQ(site.outcomes.size(), 1U);
+  EXPECT_EQ(site.outcomes[0].second.code(), Code::corrupt);
+  EXPECT_EQ(site.target->calls(), 0);
+}
+
+TEST(sim_writing, values_that_are_put_together_stand_among_chunks_that_are_under_way) {
+  OverlappedSite site;
+  site.queue("one.");
+  std::vector<pipeline::EncodedRecord> records;
+  records.push_back(values(300'000, 4, 0));
+  const Status status = site.write(std::move(records), {8}, 4);
+  EXPECT_TRUE(status.is_ok()) << status.text();
+  EXPECT_EQ(site.outcomes.size(), 1U);
+  EXPECT_EQ(site.contents().substr(0, 8), "headone.");
+  EXPECT_EQ(site.contents().size(), 300'008U);
 }
 
 }  // namespace

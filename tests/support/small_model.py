@@ -130,13 +130,13 @@ def tailrace(*args, limit=LIMIT):
     return done.returncode, done.stdout, done.stderr
 
 
-def records_in_put_order(path):
-    """The bytes of all steps that the index tells. A method may give the records of a step any order: here they have that of fields and levels."""
+def records_of(path):
+    """The records of each step, with their bytes, in no order."""
     code, out, err = tailrace("index", path, "--json", "--records")
     check(code == 0, f"index of {path}: {code}, {err}")
     data = contents(path)
-    return b"".join(data[each["offset"]:each["offset"] + each["length"]]
-                    for step in json.loads(out)["steps"] for each in sorted(step["records"], key=lambda each: (each["field"], each["level"])))
+    return [(step["lead"], sorted((each["field"], each["level"], data[each["offset"]:each["offset"] + each["length"]]) for each in step["records"]))
+            for step in json.loads(out)["steps"]]
 
 
 def raw_steps(path, first, last):

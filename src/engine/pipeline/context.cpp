@@ -88,6 +88,26 @@ Status OpenFiles::write(const std::string& path, storage::MakeWriter make, std::
   });
 }
 
+Result<std::unique_ptr<storage::Round>> OpenFiles::begin(const std::string& path, storage::MakeWriter make,
+                                                         std::int64_t epoch,
+                                                         std::span<const storage::Extent> extents) {
+  std::unique_ptr<storage::Round> round;
+  TR_TRY(with(path, make, [&](Open& open) -> Status {
+    open.unsynced = true;
+    round = open.writer->begin(epoch, extents);
+    return {};
+  }));
+  return round;
+}
+
+/// No job of another file closes this one meanwhile: only one thread at a time may use a writer's rounds.
+Status OpenFiles::finish(const std::string& path, storage::Round& round) {
+  Entry& entry = take(path);
+  const Status status = guarded([&] { return round.finish(); });
+  give_back(entry, entry.second.writer != nullptr);
+  return status;
+}
+
 Status OpenFiles::sync(const std::string& path, storage::MakeWriter make) {
   Status status = with(path, make, [&](Open& open) -> Status {
     {

@@ -38,6 +38,11 @@ class OpenFiles {
   /// same one.
   Status write(const std::string& path, storage::MakeWriter make, std::int64_t epoch,
                std::span<const storage::Extent> extents);
+  /// Begins one round (storage::Writer::begin), which a job of the path's key ends by finish().
+  Result<std::unique_ptr<storage::Round>> begin(const std::string& path, storage::MakeWriter make,
+                                                std::int64_t epoch, std::span<const storage::Extent> extents);
+  /// Waits until the round is over, and returns what became of it. Its file may be closed by now.
+  Status finish(const std::string& path, storage::Round& round);
   /// Synchronises the bytes written to the path. After a failure the next write() opens the file anew.
   Status sync(const std::string& path, storage::MakeWriter make);
   /// Makes the next write() open the file anew.

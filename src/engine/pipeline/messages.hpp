@@ -49,11 +49,15 @@ enum class Message : std::uint32_t {
   add = 38,    // server -> root: an add to a counter, where there are no one-sided ones
   added = 39,  // root -> server: the counter's value before
   alive = 30,  // compute rank -> its server, server -> server 0: a compute rank has called the library
-  last = added
+  wants_trial = 40,  // compute rank 0 -> server 0: all servers try whether they can append to a file together
+  trial = 41,        // server 0 -> servers: the trial has its turn, in the order of the calls
+  tried = 42,        // server -> compute rank 0: what became of it
+  last = tried
 };
 
-/// The calls that all servers of a session make together (comm::CollectiveFiles).
-enum class CallKind : std::uint32_t { open = 1, round = 2, sync = 3, close = 4 };
+/// The calls that all servers of a session make together (comm::CollectiveFiles), and `append`, which one of
+/// them makes.
+enum class CallKind : std::uint32_t { open = 1, round = 2, sync = 3, close = 4, seek = 5, append = 6 };
 
 /// A compute rank's data messages are descriptors with their bytes, for its server. A server's data messages
 /// begin with the stream, the sender and what they hold:

@@ -45,6 +45,15 @@ constexpr std::array method_rows{
            .make_placement = placement::make_placement,
            .make_writer = storage::open_file_writer,
            .is_sent = true},
+    Method{.name = "writer_aio",
+           .meaning =
+               "as `writer`, and the one that writes has several writes of a file under way, by io_uring or "
+               "else by POSIX AIO",
+           .deal = Deal::others,
+           .make_placement = placement::make_placement,
+           .make_writer = storage::open_overlapping_writer,
+           .is_sent = true,
+           .is_overlapped = true},
     Method{.name = "mpiio",
            .meaning =
                "all servers encode, and write together by MPI-IO in rounds that the root tells them, at "
@@ -53,6 +62,16 @@ constexpr std::array method_rows{
            .make_placement = placement::make_placement,
            .make_writer = storage::open_file_writer,
            .is_collective = true},
+    Method{.name = "mpiio_shared",
+           .meaning =
+               "all servers encode, and append by MPI-IO at the file pointer that they share, in turns that "
+               "the root gives as records become ready",
+           .deal = Deal::all,
+           .make_placement = placement::make_placement_by_arrival,
+           .make_writer = storage::open_file_writer,
+           .has_any_order = true,
+           .is_collective = true,
+           .appends = true},
 };
 
 }  // namespace

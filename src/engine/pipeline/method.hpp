@@ -31,11 +31,15 @@ struct Method {
   storage::MakeWriter make_writer;
   bool has_any_order = false;  // records of a step stand as they became ready, if their format has no places
   bool is_sent = false;        // the root writes: servers send it what they have encoded
+  bool is_overlapped = false;  // the writes of several chunks are under way: storage::Writer::begin()
   /// All servers write together, by comm::CollectiveFiles, when the root says so. `make_writer` is not used.
   bool is_collective = false;
   /// Servers give the records that they have encoded their offsets themselves, from a counter at the root
   /// (comm::Counters), if the format has no places. `make_placement` serves the other formats.
   bool takes_offsets = false;
+  /// With `is_collective`: servers write at the shared file pointer, one after another as the root gives
+  /// turns. Not for formats with places for records.
+  bool appends = false;
 
   /// True if one server alone writes the bytes of a file, as storage needs it that takes objects as a whole.
   [[nodiscard]] constexpr bool has_one_writer() const { return deal == Deal::root || is_sent; }

@@ -91,6 +91,8 @@ class Computing {
   static constexpr std::chrono::milliseconds until_launchers_read{300};
 
   void add_stream(pipeline::StreamClient& stream) { client_.add(stream); }
+  void begin_trial(const std::string& path) { client_.begin_trial(path); }
+  [[nodiscard]] std::optional<Status> trial() const { return client_.trial(); }
   void remove_stream(std::uint32_t id) {
     client_.remove(id);
     if (lane_writer_) lane_writer_->drop(id);

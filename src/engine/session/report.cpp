@@ -2,12 +2,14 @@
 #include "engine/session/report.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
 #include <span>
+#include <string_view>
 #include <system_error>
 
 #include "engine/pipeline/method.hpp"
@@ -63,6 +65,11 @@ std::int64_t most(const std::vector<Counters>& ranks, std::int64_t Counters::*me
   return value;
 }
 
+std::string_view name_of_way(std::int64_t way) {
+  constexpr std::array<std::string_view, 3> names{"calls", "posix_aio", "io_uring"};
+  return names.at(static_cast<std::size_t>(way));
+}
+
 std::vector<Counters> of_stream(const std::map<int, Statistics>& all, const std::vector<int>& ranks,
                                 const std::string& name) {
   std::vector<Counters> list;
@@ -95,7 +102,9 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
                        {"records_read", sum(compute, &Counters::records_read)},
                        {"bytes_read", sum(compute, &Counters::read_bytes)}};
   } else {
-    report["method"] = pipeline::methods()[static_cast<std::size_t>(most(servers, &Counters::method))].name;
+    const auto& method = pipeline::methods()[static_cast<std::size_t>(most(servers, &Counters::method))];
+    report["method"] = method.name;
+    if (method.is_overlapped) report["writes_by"] = name_of_way(most(servers, &Counters::way));
     for (const auto& [rank, statistics] : all) {
       const auto why = statistics.why_method.find(name);
       if (why != statistics.why_method.end()) report["method_chosen"] = why->second;

@@ -164,6 +164,13 @@ Status Session::check_collective(const std::string& path) {
                                  "of objects, or storage of this library alone (TAILRACE_TARGET)")};
 }
 
+Status Session::try_appends(const std::string& path) {
+  computing_->begin_trial(path);
+  wait([&] { return computing_->trial().has_value(); },
+       "the servers, which try to append to a file together");
+  return *computing_->trial();
+}
+
 Status Session::same_everywhere(const Status& mine) { return line_->agree({mine, init_call, {}}).status; }
 
 void Session::open_lines(comm::Transport& transport) {

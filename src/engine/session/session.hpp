@@ -74,6 +74,9 @@ class Session {
   /// Returns Code::unsupported if the servers cannot write the file `path` together (Method::is_collective):
   /// the text says why.
   [[nodiscard]] Status check_collective(const std::string& path);
+  /// On one compute rank. Blocks until all servers have tried to append to a new file of this name together,
+  /// and removed it. Returns why they cannot (Method::appends).
+  [[nodiscard]] Status try_appends(const std::string& path);
   [[nodiscard]] const encoders::OfServers& servers_encoders() const { return encoders_; }
   /// Returns the object that hands memory to servers. Only compute ranks of a session with servers have it.
   [[nodiscard]] node::MemoryGiver& giver() { return *giver_; }

@@ -62,6 +62,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     TR_TRY(lock.status());
     stream->lock_ = std::move(*lock);
     stream->look_for_method();
+    TR_TRY(stream->try_method());
     TR_TRY(check_existing_files(session.streams_target(), stream->request_, resume));
     if (!resume)
       return find_left_behind(session.streams_target(), stream->request_, stream->left_behind_, last);
@@ -113,11 +114,27 @@ Status Stream::choose_method() {
   if (!is_chosen) TR_TRY(check_writers(method, request_.pattern.text()).in(chosen));
   const bool is_collective = method.is_collective;
   if (!is_collective && !request_.options.hints.empty())
-    return {Code::settings, cat("mpiio_hints=\"", request_.options.hints,
-                                "\": hints are for method=mpiio, and the stream has ", chosen)};
+    return {Code::settings,
+            cat("mpiio_hints=\"", request_.options.hints,
+                "\": hints are for method=mpiio and mpiio_shared, and the stream has ", chosen)};
   if (!is_collective) return {};
-  return session_.check_collective(request_.pattern.text())
-      .in(cat(chosen, " is not possible here; choose another method, such as scan"));
+  TR_TRY(session_.check_collective(request_.pattern.text())
+             .in(cat(chosen, " is not possible here; choose another method, such as scan")));
+  if (!(*pipeline::find_method(request_.options.method))->appends) return {};
+  const Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request_.definition);
+  if (!codec.is_ok() || !(*codec)->fixed_places()) return {};  // fields_.begin() tells what is wrong
+  return {Code::unsupported,
+          cat(chosen, " is not possible with format=", request_.definition.format,
+              ", in which each record has a place of its own: it appends records in the order in which they "
+              "become ready; choose another method, such as mpiio")};
+}
+
+/// On one rank, once the stream has its lock: nobody else tries in this place.
+Status Stream::try_method() {
+  const std::string& name = request_.options.method;
+  if (!(*pipeline::find_method(name))->appends) return {};
+  return session_.try_appends(cat(path_of_lock(request_), ".trial"))
+      .in(cat("method=", name, " is not possible here; choose another method, such as mpiio"));
 }
 
 /// On rank 0: with method=auto, takes the method that suits the place of the files. Their directory is there:

@@ -128,6 +128,7 @@ class Stream final {
         fields_(session_, request_, client_, operations_) {}
   Status choose_method();
   void look_for_method();
+  Status try_method();
   Status prepare_operations(const std::optional<Position>& resume);
   [[nodiscard]] pipeline::Opening head() const;
   void continue_from(const Position& position, std::shared_ptr<operations::Kept> kept);

@@ -18,7 +18,7 @@ namespace tailrace::node {
 enum class Handed : std::uint32_t { pages = 1, elements = 2, input = 3 };
 
 /// The first words of the messages of MemoryGiver and MemoryTaker. Nothing else on their line has them.
-inline constexpr std::uint32_t first_handed_message = 40, last_handed_message = 43;
+inline constexpr std::uint32_t first_handed_message = 44, last_handed_message = 47;
 
 /// Hands memory that ranks of a node share to a server of the node, and takes it back. The server sits in its
 /// loop and joins no collective call: it gets the descriptor over a socket, and a message that describes what

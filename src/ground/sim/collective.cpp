@@ -24,6 +24,7 @@ void SimCollectiveFiles::open(std::string path, comm::Hints hints, Own own, Open
     Result<std::unique_ptr<storage::File>> file = target_->open(path, storage::OpenMode::existing);
     TR_TRY(file.status());
     files_[path] = *std::move(file);
+    meetings_.pointers_[path] = 0;
     return {};
   };
   auto call = std::make_shared<Call>(Call{std::move(what), std::move(own), part, {}});
@@ -64,9 +65,108 @@ void SimCollectiveFiles::write(std::string path, std::vector<Run> runs, int call
   meetings_.look();
 }
 
+void SimCollectiveFiles::append(std::string path, Bytes offset, Run::Parts parts, Own own, Done started,
+                                Done done) {
+  auto call = std::make_shared<Call>();
+  call->what = cat("append to ", path);
+  call->append = [this, path, offset, parts = std::move(parts), own = std::move(own),
+                  done = std::move(done)]() -> Status {
+    TR_TRY(own());
+    if (files_.count(path) == 0) return {Code::state, cat("append to ", path, ": it is not open")};
+    Bytes& pointer = meetings_.pointers_[path];
+    if (pointer != offset)
+      throw std::logic_error(
+          cat("a server appends to ", path, " at ", offset, ", and the shared file pointer is at ", pointer));
+    pointer += storage::bytes_in(parts);
+    const auto write = [this, path, offset, parts] { return files_.at(path)->write_gathered(parts, offset); };
+    appends_.push_back({path, write, done});
+    return {};
+  };
+  call->done = std::move(started);
+  calls_.push_back(std::move(call));
+  meetings_.look();
+}
+
+void SimCollectiveFiles::write_again(std::string path, Bytes offset, Run::Parts parts, Done done) {
+  auto call = std::make_shared<Call>();
+  call->what = cat("write ", path, " again");
+  call->append = [this, path, offset, parts = std::move(parts), done = std::move(done)]() -> Status {
+    const auto write = [this, path, offset, parts]() -> Status {
+      if (files_.count(path) == 0) return {Code::state, cat("write ", path, ": it is not open")};
+      return files_.at(path)->write_gathered(parts, offset);
+    };
+    appends_.push_back({path, write, done});
+    return {};
+  };
+  call->done = [](const Status&) {};
+  calls_.push_back(std::move(call));
+  meetings_.look();
+}
+
+/// Makes the append in front, if it is one, at a moment of its own.
+void SimCollectiveFiles::begin_append() {
+  if (is_appending_ || calls_.empty() || !calls_.front()->append) return;
+  is_appending_ = true;
+  Meetings& all = meetings_;
+  const auto is_there = [&all, i = process_, me = this] { return all.present_[i] == me; };
+  all.scheduler_.after(all.scheduler_.step_delay(), [this, &all, is_there] {
+    if (!is_there()) return;
+    const std::shared_ptr<Call> call = calls_.front();
+    calls_.pop_front();
+    is_appending_ = false;
+    const Status begun = call->append();
+    made_.emplace_back(std::move(call->done), begun);
+    wake_();
+    if (begun.is_ok()) {
+      all.scheduler_.after(all.scheduler_.step_delay(), [this, is_there] {
+        if (is_there()) end_append();
+      });
+    }
+    all.look();
+  });
+}
+
+/// Makes the write of the oldest append that is under way, if there still is one.
+void SimCollectiveFiles::end_append() {
+  if (appends_.empty()) return;
+  const Append append = std::move(appends_.front());
+  appends_.pop_front();
+  made_.emplace_back(append.done, append.write());
+  wake_();
+}
+
+/// A call that all make waits for the appends of its file.
+void SimCollectiveFiles::end_appends(const std::string& path) {
+  while (std::ranges::count(appends_, path, &Append::path) > 0) end_append();
+}
+
+void SimCollectiveFiles::seek(std::string path, Bytes offset, Done done) {
+  const auto part = [this, path, offset](bool) -> Status {
+    if (files_.count(path) == 0) return {Code::state, cat("seek in ", path, ": it is not open")};
+    end_appends(path);
+    meetings_.pointers_[path] = offset;
+    return {};
+  };
+  calls_.push_back(std::make_shared<Call>(
+      Call{cat("seek ", path, " to ", offset), [] { return Status(); }, part, std::move(done)}));
+  meetings_.look();
+}
+
+void SimCollectiveFiles::try_appends(std::string path, Done done) {
+  const auto part = [this, path](bool) -> Status {
+    return meetings_.has_pointers_
+               ? Status()
+               : Status(Code::io, cat("append to ", path, ": the MPI has no shared file pointers"));
+  };
+  calls_.push_back(std::make_shared<Call>(
+      Call{cat("try appends to ", path), [] { return Status(); }, part, std::move(done)}));
+  meetings_.look();
+}
+
 void SimCollectiveFiles::sync(std::string path, Own own, Done done) {
   const auto part = [this, path, own = std::move(own)](bool) -> Status {
     if (files_.count(path) == 0) return {Code::state, cat("sync ", path, ": it is not open")};
+    end_appends(path);
     const Status synced = files_.at(path)->sync();
     const Status mine = own();
     return synced.is_ok() ? mine : synced;
@@ -78,6 +178,7 @@ void SimCollectiveFiles::sync(std::string path, Own own, Done done) {
 
 void SimCollectiveFiles::close(std::string path, Own own, Done done) {
   const auto part = [this, path, own = std::move(own)](bool) -> Status {
+    end_appends(path);
     auto file = files_.extract(path);
     const Status closed = file.empty() ? Status() : file.mapped()->close();
     const Status mine = own();
@@ -103,8 +204,11 @@ std::unique_ptr<comm::CollectiveFiles> Meetings::join(std::size_t process,
 }
 
 void Meetings::look() {
+  for (SimCollectiveFiles* const each : present_) {
+    if (each != nullptr) each->begin_append();
+  }
   const auto has_come = [](const SimCollectiveFiles* each) {
-    return each != nullptr && !each->calls_.empty();
+    return each != nullptr && !each->calls_.empty() && !each->calls_.front()->append;
   };
   if (is_meeting_ || !std::ranges::all_of(present_, has_come)) return;
   const std::string& what = present_.front()->calls_.front()->what;

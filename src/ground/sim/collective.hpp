@@ -30,6 +30,10 @@ class SimCollectiveFiles final : public comm::CollectiveFiles {
   [[nodiscard]] bool needs_files_of_system() const override { return false; }
   void open(std::string path, comm::Hints hints, Own own, Opened opened) override;
   void write(std::string path, std::vector<Run> runs, int calls, Own own, Done done) override;
+  void append(std::string path, Bytes offset, Run::Parts parts, Own own, Done started, Done done) override;
+  void write_again(std::string path, Bytes offset, Run::Parts parts, Done done) override;
+  void seek(std::string path, Bytes offset, Done done) override;
+  void try_appends(std::string path, Done done) override;
   void sync(std::string path, Own own, Done done) override;
   void close(std::string path, Own own, Done done) override;
   bool poll() override;
@@ -42,9 +46,19 @@ class SimCollectiveFiles final : public comm::CollectiveFiles {
     std::function<Status(bool all_are_ready)> part;  // the call itself; `own` may have failed on some servers
     Done done;
     Status status{};
-    std::string path{};               // open alone
-    std::shared_ptr<bool> is_open{};  // open alone: whether it is, once the call is made
+    std::string path{};                // open alone
+    std::shared_ptr<bool> is_open{};   // open alone: whether it is, once the call is made
+    std::function<Status()> append{};  // append alone, which is not made together: begins the write
   };
+  /// A write at the shared file pointer that is under way.
+  struct Append {
+    std::string path;
+    std::function<Status()> write;
+    Done done;
+  };
+  void begin_append();
+  void end_append();
+  void end_appends(const std::string& path);
   Status write_now(const std::string& path, const std::vector<Run>& runs) const;
 
   Meetings& meetings_;
@@ -54,6 +68,8 @@ class SimCollectiveFiles final : public comm::CollectiveFiles {
   std::deque<std::shared_ptr<Call>> calls_;  // not made yet
   std::deque<std::pair<Done, Status>> made_;
   std::map<std::string, std::unique_ptr<storage::File>> files_;
+  std::deque<Append> appends_;
+  bool is_appending_ = false;  // the moment at which the next append begins has been chosen
 };
 
 /// Where the simulated servers of a job meet for their calls. A call is made once all of them have come to
@@ -71,6 +87,8 @@ class Meetings {
                                               std::function<void()> wake);
   /// Counts the calls that were made.
   [[nodiscard]] std::int64_t made() const { return made_; }
+  /// Says that the MPI's shared file pointers do not work.
+  void break_pointers() { has_pointers_ = false; }
 
  private:
   friend class SimCollectiveFiles;
@@ -88,6 +106,8 @@ class Meetings {
   std::int64_t meeting_ = 0;                  // counts the ends that have gone: their meeting is over
   bool is_meeting_ = false;
   std::int64_t made_ = 0;
+  bool has_pointers_ = true;
+  std::map<std::string, Bytes> pointers_;  // of the files that are open
 };
 
 }  // namespace tailrace::sim

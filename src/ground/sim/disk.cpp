@@ -5,10 +5,33 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace tailrace::sim {
 
 namespace {
+
+/// A write that the disk makes at the last moment: whoever relies on it earlier, or frees its bytes, is
+/// found.
+class LateWrite final : public storage::StartedWrite {
+ public:
+  LateWrite(storage::File& below, storage::Parts parts, Bytes offset)
+      : below_(below), parts_(parts.begin(), parts.end()), offset_(offset) {}
+  ~LateWrite() override { static_cast<void>(finish()); }
+  LateWrite(const LateWrite&) = delete;
+  LateWrite& operator=(const LateWrite&) = delete;
+  Status finish() override {
+    if (!std::exchange(is_over_, true)) status_ = below_.write_gathered(parts_, offset_);
+    return status_;
+  }
+
+ private:
+  storage::File& below_;
+  const std::vector<std::span<const std::byte>> parts_;
+  const Bytes offset_;
+  bool is_over_ = false;
+  Status status_;
+};
 
 class DiskFile final : public storage::File {
  public:
@@ -19,6 +42,10 @@ class DiskFile final : public storage::File {
     for (const auto& part : parts) total += static_cast<Bytes>(part.size());
     disk_->charge(total);
     return below_->write_gathered(parts, offset);
+  }
+  std::unique_ptr<storage::StartedWrite> start_write(storage::Parts parts, Bytes offset,
+                                                     storage::WriteQueue& /*queue*/) override {
+    return std::make_unique<LateWrite>(*this, parts, offset);
   }
   Result<Bytes> read(std::span<std::byte> data, Bytes offset) override { return below_->read(data, offset); }
   Status sync() override {

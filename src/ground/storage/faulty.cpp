@@ -49,21 +49,17 @@ class FaultyFile final : public File {
       : below_(std::move(below)), path_(std::move(path)), clock_(std::move(clock)) {}
 
   Status write_gathered(Parts parts, Bytes offset) override {
-    PartList rest(parts.begin(), parts.end());
-    for (;;) {
-      if (!clock_->strikes(Call::write)) return below_->write_gathered(rest, offset);
-      const Fault fault = clock_->plan().fault;
-      if (fault == Fault::interrupted) continue;
-      if (fault == Fault::stopped) return io_error("write", path_, error_number_of(fault));
-      const Bytes size = bytes_in(rest), half = fault == Fault::short_write ? (size + 1) / 2 : size / 2;
-      TR_TRY(below_->write_gathered(take_first(rest, half), offset));
-      if (fault != Fault::short_write) {
-        return io_error(cat("write of ", size, " bytes at offset ", offset, " of"), path_,
-                        error_number_of(fault));
-      }
-      if (rest.empty()) return {};
-      offset += half;
-    }
+    return play_write(parts, offset, [&](Parts rest, Bytes at) { return below_->write_gathered(rest, at); });
+  }
+
+  /// The write is counted, and fails, as it begins. The caller hears of it when it is over.
+  std::unique_ptr<StartedWrite> start_write(Parts parts, Bytes offset, WriteQueue& queue) override {
+    std::unique_ptr<StartedWrite> started;
+    Status status = play_write(parts, offset, [&](Parts rest, Bytes at) -> Status {
+      started = below_->start_write(rest, at, queue);
+      return {};
+    });
+    return started ? std::move(started) : ended_write(std::move(status));
   }
 
   Result<Bytes> read(std::span<std::byte> data, Bytes offset) override {
@@ -119,6 +115,26 @@ class FaultyFile final : public File {
   }
 
  private:
+  /// Makes a write, whose last or only part `last` makes.
+  template <typename Last>
+  Status play_write(Parts parts, Bytes offset, Last&& last) {
+    PartList rest(parts.begin(), parts.end());
+    for (;;) {
+      if (!clock_->strikes(Call::write)) return last(rest, offset);
+      const Fault fault = clock_->plan().fault;
+      if (fault == Fault::interrupted) continue;
+      if (fault == Fault::stopped) return io_error("write", path_, error_number_of(fault));
+      const Bytes size = bytes_in(rest), half = fault == Fault::short_write ? (size + 1) / 2 : size / 2;
+      TR_TRY(below_->write_gathered(take_first(rest, half), offset));
+      if (fault != Fault::short_write) {
+        return io_error(cat("write of ", size, " bytes at offset ", offset, " of"), path_,
+                        error_number_of(fault));
+      }
+      if (rest.empty()) return {};
+      offset += half;
+    }
+  }
+
   const std::unique_ptr<File> below_;
   const std::string path_;
   const std::shared_ptr<FaultClock> clock_;

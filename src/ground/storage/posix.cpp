@@ -23,6 +23,7 @@
 #include "ground/base/thread.hpp"
 #include "ground/storage/gather.hpp"
 #include "ground/storage/paths.hpp"
+#include "ground/storage/queue/write_queue.hpp"
 
 namespace tailrace::storage {
 
@@ -162,6 +163,14 @@ Status PosixFile::write_gathered(Parts parts, Bytes offset) {
     offset += written;
   }
   return {};
+}
+
+std::unique_ptr<StartedWrite> PosixFile::start_write(Parts parts, Bytes offset, WriteQueue& queue) {
+  const std::shared_lock guard(open_);
+  Status status = check_open("write");
+  if (status.is_ok()) status = check_range("write", path_, offset, bytes_in(parts));
+  if (!status.is_ok()) return ended_write(std::move(status));
+  return start_queued_write(descriptor_, path_, parts, offset, queue);
 }
 
 Result<Bytes> PosixFile::read(std::span<std::byte> data, Bytes offset) {

@@ -20,6 +20,7 @@ class PosixFile final : public File {
   PosixFile& operator=(const PosixFile&) = delete;
 
   Status write_gathered(Parts parts, Bytes offset) override;
+  std::unique_ptr<StartedWrite> start_write(Parts parts, Bytes offset, WriteQueue& queue) override;
   Result<Bytes> read(std::span<std::byte> data, Bytes offset) override;
   Status sync() override;
   void begin_write_back() override;

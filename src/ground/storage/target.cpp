@@ -50,6 +50,27 @@ Status File::write(std::span<const std::byte> data, Bytes offset) {
   return write_gathered(parts, offset);
 }
 
+namespace {
+
+class EndedWrite final : public StartedWrite {
+ public:
+  explicit EndedWrite(Status status) : status_(std::move(status)) {}
+  Status finish() override { return status_; }
+
+ private:
+  const Status status_;
+};
+
+}  // namespace
+
+std::unique_ptr<StartedWrite> ended_write(Status status) {
+  return std::make_unique<EndedWrite>(std::move(status));
+}
+
+std::unique_ptr<StartedWrite> File::start_write(Parts parts, Bytes offset, WriteQueue& /*queue*/) {
+  return ended_write(write_gathered(parts, offset));
+}
+
 Result<bool> File::holds(Bytes end, std::span<const Range>) {
   const Result<Bytes> found = size();
   TR_TRY(found.status());

@@ -11,6 +11,8 @@
 #include "ground/base/status.hpp"
 #include "ground/base/types.hpp"
 #include "ground/storage/identity.hpp"
+#include "ground/storage/queue/started_write.hpp"
+#include "ground/storage/rights.hpp"
 
 namespace tailrace::storage {
 
@@ -43,22 +45,13 @@ enum class OpenMode {
   return mode == OpenMode::create || mode == OpenMode::anew;
 }
 
-/// The permissions of a new file, from which the system removes the umask of the process.
-constexpr unsigned usual_permissions = 0666;
-
 /// A range of a file's bytes.
 struct Range {
   Bytes offset = 0;
   Bytes size = 0;
 };
 
-/// The owner of a file, and who may do what with it.
-struct Rights {
-  unsigned user = 0;
-  unsigned group = 0;
-  unsigned permissions = 0;
-  bool has_list = false;  // an access control list grants or denies more
-};
+class WriteQueue;
 
 /// One open file that takes bytes at offsets. Several threads may call its methods at once. A file may
 /// outlive its target. After close() every method returns Code::state.
@@ -70,6 +63,10 @@ class File {
   virtual Status write(std::span<const std::byte> data, Bytes offset);
   /// Writes the parts one after another from `offset` on, in one call if the system has one.
   virtual Status write_gathered(Parts parts, Bytes offset) = 0;
+  /// Begins a write_gathered(), or makes it if storage cannot go on with it by itself. The bytes must stay as
+  /// they are, and the file open, until the write is over; the list of the parts need not. `queue` belongs to
+  /// the caller, who uses one for all writes of a file, and outlives them.
+  virtual std::unique_ptr<StartedWrite> start_write(Parts parts, Bytes offset, WriteQueue& queue);
   /// Fills `data` from `offset` on. Returns the number of bytes read, which is less than asked only at the
   /// end of the file.
   virtual Result<Bytes> read(std::span<std::byte> data, Bytes offset) = 0;

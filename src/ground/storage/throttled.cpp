@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <mutex>
+#include <utility>
 
 #include "ground/base/text.hpp"
 #include "ground/storage/forwarding.hpp"
@@ -66,6 +67,25 @@ class Disk {
   Nanoseconds late_ = 0;
 };
 
+/// A write that is over once the disk has served it.
+class ThrottledWrite final : public StartedWrite {
+ public:
+  ThrottledWrite(std::unique_ptr<StartedWrite> below, std::shared_ptr<Disk> disk, Nanoseconds served)
+      : below_(std::move(below)), disk_(std::move(disk)), served_(served) {}
+  [[nodiscard]] WriteWay way() const override { return below_->way(); }
+  Status finish() override {
+    TR_TRY(below_->finish());
+    if (!std::exchange(is_served_, true)) disk_->wait_until(served_);
+    return {};
+  }
+
+ private:
+  const std::unique_ptr<StartedWrite> below_;
+  const std::shared_ptr<Disk> disk_;
+  const Nanoseconds served_;
+  bool is_served_ = false;
+};
+
 class ThrottledFile final : public File {
  public:
   ThrottledFile(std::unique_ptr<File> below, std::shared_ptr<Disk> disk)
@@ -77,6 +97,10 @@ class ThrottledFile final : public File {
     TR_TRY(below_->write_gathered(parts, offset));
     disk_->wait_until(served);
     return {};
+  }
+  std::unique_ptr<StartedWrite> start_write(Parts parts, Bytes offset, WriteQueue& queue) override {
+    const Nanoseconds served = disk_->book(bytes_in(parts));
+    return std::make_unique<ThrottledWrite>(below_->start_write(parts, offset, queue), disk_, served);
   }
   Status sync() override {
     const Nanoseconds served = disk_->book(0);

@@ -12,6 +12,17 @@ using node::Descriptor;
 Client::Client(comm::Line& session, comm::Line& computes, const exchange::Roster& roster)
     : session_(session), computes_(computes), roster_(roster) {
   session_.on(static_cast<std::uint32_t>(Message::verdict), [this](int, Unpacker& in) { on_verdict(in); });
+  session_.on(static_cast<std::uint32_t>(Message::tried), [this](int, Unpacker& in) {
+    const Status status = Status::unpack(in);
+    if (trial_status_.is_ok()) trial_status_ = status;
+    --untried_;
+  });
+}
+
+void Client::begin_trial(const std::string& path) {
+  untried_ = roster_.servers();
+  trial_status_ = {};
+  session_.send(roster_.server_transport.front(), Packer().put(Message::wants_trial).put_text(path).take());
 }
 
 void Client::grant_to(LaneWriter& writer) {

@@ -61,6 +61,14 @@ class Client {
   /// Returns true if this rank has come to the end of the step, or has closed the stream.
   [[nodiscard]] bool has_ended(std::uint32_t stream, std::uint64_t step) const;
 
+  /// Has the servers try whether they can append to a file together (comm::CollectiveFiles::try_appends): a
+  /// new one of this name, which they remove. One trial at a time.
+  void begin_trial(const std::string& path);
+  /// Returns the outcome once all servers have told theirs: the first error, or none.
+  [[nodiscard]] std::optional<Status> trial() const {
+    return untried_ > 0 ? std::nullopt : std::optional(trial_status_);
+  }
+
   /// Sends the counters for the report to server 0. With 0 servers the rank's own server sends them.
   void tell_statistics(const Statistics& statistics);
   [[nodiscard]] static node::Descriptor farewell() { return {.kind = node::Descriptor::Kind::farewell}; }
@@ -77,6 +85,8 @@ class Client {
   std::vector<Told> put_out_of_step(const comm::Verdict& verdict, const Status& why);
   [[nodiscard]] std::string steps_text() const;
   void on_verdict(Unpacker& in);
+  int untried_ = 0;  // the servers that have not told the outcome of the trial
+  Status trial_status_;
   static Status difference(const std::string& name, const std::vector<StepCount>& counts);
 
   comm::Line& session_;

@@ -139,7 +139,10 @@ bool Rounds::begin_round() {
     ask_for_turn();
     return true;
   }
-  call_ = {.kind = CallKind::round, .path = first.path, .step = first.step};
+  const bool appends = opening_.method().appends;
+  if (const Bytes place = first.chunk.offsets.front(); appends && file.pointer != place)
+    return begin_seek(first.path, first.step, place);
+  call_ = {.kind = appends ? CallKind::append : CallKind::round, .path = first.path, .step = first.step};
   call_->began = context_.line.now();
   committed_ = first.committed;
   while (!waiting_.empty() && waiting_.front().step == call_->step) {
@@ -148,6 +151,16 @@ bool Rounds::begin_round() {
   }
   file.undecided.insert(call_->step);
   prepare(ranges_of(call_->chunks), file.looked < call_->step, nanoseconds(0));
+  return true;
+}
+
+/// Has the servers set the shared file pointer: in a file that was opened or cut, or after a turn that
+/// failed.
+bool Rounds::begin_seek(const std::string& path, std::int64_t step, Bytes place) {
+  call_ = {.kind = CallKind::seek, .path = path, .step = step};
+  call_->place = place;
+  tell({}, 0, place);
+  ask_for_turn();
   return true;
 }
 
@@ -170,12 +183,17 @@ void Rounds::prepare(std::vector<storage::Range> ranges, bool looks, nanoseconds
 /// Tells the servers of the call, or that it has its turn once more.
 void Rounds::on_prepared(const Status& status) {
   const bool is_told = call_->is_told;
+  const bool appends = call_->kind == CallKind::append;
   if (is_told && !status.is_ok()) return end_call();  // with the error of the turn before
-  if (!status.is_ok() && call_->kind == CallKind::round) return drop_round(status);
+  if (!status.is_ok() && (appends || call_->kind == CallKind::round)) return drop_round(status);
   if (!status.is_ok()) {
     const Done done = std::move(call_->done);
     call_.reset();
     return done(status);
+  }
+  if (appends) {
+    files_[call_->path].looked = call_->step;
+    return tell_turn();
   }
   if (!is_told && call_->kind == CallKind::round) {
     files_[call_->path].looked = call_->step;
@@ -224,11 +242,58 @@ void Rounds::tell_round() {
   tell(part, calls, committed_);
 }
 
-/// Tells every server of the call. `part` packs a server's own chunks and patches.
+/// Gives the turn to the owner of the next chunk, for all of its chunks up to that of another owner.
+void Rounds::tell_turn() {
+  const int owner = call_->chunks.front().owner;
+  while (call_->in_turn < call_->chunks.size() && call_->chunks[call_->in_turn].owner == owner)
+    ++call_->in_turn;
+  const auto part = [this](int, Packer& out) {
+    out.put(static_cast<std::int64_t>(call_->in_turn));
+    for (std::size_t i = 0; i < call_->in_turn; ++i) {
+      const Chunk& chunk = call_->chunks[i];
+      out.put(chunk.number).put_list(std::span<const Bytes>(chunk.offsets));
+    }
+    out.put(std::int64_t{0});
+  };
+  tell(part, 0, committed_);
+  call_->answered.clear();
+  call_->status = {};
+  context_.send_to_server(owner, Packer().put(Message::turn).put(opening_.stream).put(number_));
+}
+
+/// Goes on with the next turn. The owner tells of its chunks itself, unless the turn has failed.
+void Rounds::end_turn() {
+  const auto turn_end = call_->chunks.begin() + static_cast<std::ptrdiff_t>(call_->in_turn);
+  File& file = files_[call_->path];
+  const Status status = call_->status;
+  for (auto chunk = call_->chunks.begin(); chunk != turn_end; ++chunk)
+    for (const Bytes length : chunk->lengths) file.pointer += length;
+  const int owner = call_->chunks.front().owner;
+  const auto chunks = static_cast<int>(call_->in_turn);
+  call_->chunks.erase(call_->chunks.begin(), turn_end);
+  call_->in_turn = 0;
+  if (status.is_ok()) {
+    if (!call_->chunks.empty()) return tell_turn();
+    call_.reset();
+    return;
+  }
+  file.pointer = -1;
+  context_.send_to_server(owner, Packer().put(Message::call_over).put(opening_.stream).put(number_));
+  over_(call_->step, chunks, status);
+  drop_round(status);
+}
+
+/// Only the owner of an append makes it.
+bool Rounds::takes_part(int server) const {
+  return call_->kind != CallKind::append || server == call_->chunks.front().owner;
+}
+
+/// Tells every server that takes part of the call. `part` packs a server's own chunks and patches.
 void Rounds::tell(const std::function<void(int server, Packer& out)>& part, int calls, Bytes committed) {
   ++number_;
   call_->is_told = true;
   for (int server = 0; server < context_.roster.servers(); ++server) {
+    if (!takes_part(server)) continue;
     Packer out;
     out.put(Message::call).put(opening_.stream).put(number_).put(call_->kind).put_text(call_->path);
     out.put(call_->step).put(calls).put(committed);
@@ -262,7 +327,8 @@ std::string Rounds::waiting_for() const {
   std::string text =
       cat(" ", opening_.name(), ": a collective call on ", call_->path, " is not over on server");
   for (int server = 0; server < context_.roster.servers(); ++server) {
-    if (call_->answered.count(context_.rank_of_server(server)) == 0) text += cat(" ", server);
+    if (takes_part(server) && call_->answered.count(context_.rank_of_server(server)) == 0)
+      text += cat(" ", server);
   }
   return text + ";";
 }
@@ -272,7 +338,9 @@ void Rounds::on_called(int source, Unpacker& in) {
   const Status status = Status::unpack(in);
   if (call_->status.is_ok()) call_->status = status;
   call_->answered.insert(source);
-  if (static_cast<int>(call_->answered.size()) < context_.roster.servers()) return;
+  const int needed = call_->kind == CallKind::append ? 1 : context_.roster.servers();
+  if (static_cast<int>(call_->answered.size()) < needed) return;
+  if (call_->kind == CallKind::append) return end_turn();
   if (is_worth_another_try()) return prepare(ranges_of(call_->chunks), false, look_for_space);
   end_call();
 }
@@ -287,9 +355,15 @@ void Rounds::end_call() {
   Call call = *std::exchange(call_, std::nullopt);
   File& file = files_[call.path];
   switch (call.kind) {
+    case CallKind::append:  // end_turn() ends it
+      return;
     case CallKind::open:
       file.is_open = call.status.is_ok();
       if (file.is_open) return;
+      [[fallthrough]];
+    case CallKind::seek:
+      file.pointer = call.kind == CallKind::seek && call.status.is_ok() ? call.place : -1;
+      if (call.status.is_ok()) return;
       // Nothing can be written: the chunks that wait are those of one step.
       call.chunks.clear();
       while (!waiting_.empty() && waiting_.front().step == call.step) {
@@ -314,6 +388,7 @@ void Rounds::end_call() {
       // Every step in the file has its verdict, and its bytes were synchronised, or are cut off.
       if (!call.status.is_ok()) log(LogLevel::warn, call.status.in("a file was closed").text());
       file.is_open = file.is_to_close = false;
+      file.pointer = -1;
       file.looked = -1;
       return;
   }

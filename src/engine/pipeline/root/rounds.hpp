@@ -16,7 +16,8 @@ namespace tailrace::pipeline {
 
 /// The collective calls of a stream (Method::is_collective), as its root decides about them: one after the
 /// other, each made by all servers. All chunks that have got their places while a call is made are the next
-/// round. A state machine.
+/// round. With Method::appends a round is no call: the owners of its chunks have a turn each, in the order of
+/// the places, and tell their chunks' ends themselves (Message::written). A state machine.
 class Rounds {
  public:
   using Done = std::function<void(const Status&)>;
@@ -56,6 +57,7 @@ class Rounds {
     bool has_failed = false;           // a step in it has failed: it is to be opened anew
     std::set<std::int64_t> undecided;  // steps without a verdict that were written to it
     std::int64_t looked = -1;          // the last step before which the root looked at it, and found it whole
+    Bytes pointer = -1;                // where the shared file pointer stands; -1: not known
   };
   struct Sync {
     std::string path;
@@ -75,6 +77,8 @@ class Rounds {
     std::set<int> answered = {};  // transport ranks of the servers that have told what became of it
     Status status = {};
     std::int64_t began = 0;
+    Bytes place = 0;          // seek: where to
+    std::size_t in_turn = 0;  // append: the first `in_turn` chunks have the turn; all are of one owner
   };
   struct Waiting {
     std::string path;
@@ -88,8 +92,12 @@ class Rounds {
   bool begin_close();
   void prepare(std::vector<storage::Range> ranges, bool looks, std::chrono::nanoseconds pause);
   void on_prepared(const Status& status);
+  bool begin_seek(const std::string& path, std::int64_t step, Bytes place);
   void tell_round();
+  void tell_turn();
+  void end_turn();
   void tell_sync();
+  [[nodiscard]] bool takes_part(int server) const;
   void tell(const std::function<void(int server, Packer& out)>& part, int calls, Bytes committed);
   void ask_for_turn();
   void drop_round(const Status& why);

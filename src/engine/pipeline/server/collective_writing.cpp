@@ -2,6 +2,8 @@
 #include "engine/pipeline/server/collective_writing.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace tailrace::pipeline {
@@ -42,6 +44,10 @@ void CollectiveWriting::make(std::int64_t number) {
       return open(number, call);
     case CallKind::round:
       return write(number, call);
+    case CallKind::append:
+      return append(number, call);
+    case CallKind::seek:
+      return seek(number, call);
     case CallKind::sync:
       return sync(number, call);
     case CallKind::close:
@@ -110,6 +116,142 @@ void CollectiveWriting::write(std::int64_t number, const CallPointer& call) {
                                     });
 }
 
+namespace {
+
+using Parts = comm::CollectiveFiles::Run::Parts;
+
+/// Cuts parts that follow one another into pieces that one call can write.
+std::vector<Parts> pieces_of(const Parts& parts) {
+  std::vector<Parts> pieces;
+  Bytes room = 0;
+  for (std::span<const std::byte> part : parts) {
+    while (!part.empty()) {
+      if (room == 0) {
+        pieces.emplace_back();
+        room = comm::CollectiveFiles::most_at_once;
+      }
+      const auto taken = part.first(std::min(part.size(), static_cast<std::size_t>(room)));
+      pieces.back().push_back(taken);
+      room -= static_cast<Bytes>(taken.size());
+      part = part.subspan(taken.size());
+    }
+  }
+  return pieces;
+}
+
+constexpr std::chrono::milliseconds next_try(250);
+
+/// Returns the key of jobs that wait for appends. Jobs of the file's own key wait for the root's look at it.
+executor::Key key_of_appends(const std::string& path) { return executor::key_of(path + "/appends"); }
+
+}  // namespace
+
+/// Hands the bytes of the call's chunks over: the root goes on as soon as their places are taken.
+void CollectiveWriting::append(std::int64_t number, const CallPointer& call) {
+  Parts parts;
+  for (const Chunk& chunk : call->chunks)
+    for (const EncodedRecord& record : chunk.encoded.records) parts.push_back(record.content());
+  const bool looks = written_.try_emplace(call->path, -1).first->second < call->step;
+  Bytes offset = call->chunks.front().offsets.front();
+  for (Parts& each : pieces_of(parts)) {
+    const Bytes size = storage::bytes_in(each);
+    call->pieces.push_back({offset, std::move(each)});
+    offset += size;
+  }
+  call->size = storage::bytes_in(parts);
+  call->not_begun = static_cast<int>(call->pieces.size());
+  for (const Piece& piece : call->pieces) {
+    const bool is_first = &piece == &call->pieces.front();
+    stream_.context.collective->append(
+        name_of(call->path), piece.offset, piece.parts,
+        [call, is_first, looks, &line = stream_.context.line,
+         &target = stream_.context.files.target()]() -> Status {
+          if (is_first) call->begin = line.now();
+          return is_first && looks ? storage::check_holds(target, call->path, call->committed) : Status();
+        },
+        [this, number, call](const Status& status) { on_begun(number, call, status); },
+        [this, number, call, &piece](const Status& status) { on_piece(number, call, piece, status); });
+  }
+}
+
+/// Tells the root that the places of all pieces are taken, or what became of the first that has failed.
+void CollectiveWriting::on_begun(std::int64_t number, const CallPointer& call, const Status& status) {
+  if (call->begun.is_ok()) call->begun = status;
+  if (status.is_ok()) ++call->under_way;
+  if (--call->not_begun > 0) return;
+  say(number, call->begun);
+  end_append(number, call);
+}
+
+/// A piece for which storage has no space is written again at its place, as long as the stream waits for
+/// room.
+void CollectiveWriting::on_piece(std::int64_t number, const CallPointer& call, const Piece& piece,
+                                 const Status& status) {
+  const Patience patience = stream_.opening.policy.patience_for_space(next_try);
+  if (status.code() == patience.code && stream_.context.line.now() - call->begin < patience.limit.count()) {
+    ++stream_.counters().space_waits;
+    return stream_.context.executor.wait(
+        key_of_appends(call->path),
+        [period = patience.period](int) {
+          std::this_thread::sleep_for(period);
+          return Status();
+        },
+        [this, number, call, &piece](const Status&) {
+          stream_.context.collective->write_again(
+              name_of(call->path), piece.offset, piece.parts,
+              [this, number, call, &piece](const Status& again) { on_piece(number, call, piece, again); });
+        });
+  }
+  if (call->written.is_ok()) call->written = status;
+  --call->under_way;
+  end_append(number, call);
+}
+
+/// Tells storage of the bytes that the MPI has written. A throttle that holds them up does not hold up the
+/// turns of other servers.
+void CollectiveWriting::count_append(std::int64_t number, const CallPointer& call) {
+  Patience patience = stream_.opening.policy.patience_for_space(next_try);
+  patience.limit -= std::chrono::nanoseconds(stream_.context.line.now() - call->begin);
+  stream_.context.executor.wait(
+      key_of_appends(call->path),
+      [patience, call, &target = stream_.context.files.target()](int) {
+        return try_patiently(patience, [&] { return target.count_write(call->path, call->size); });
+      },
+      [this, number, call](const Status& status) {
+        if (call->written.is_ok()) call->written = status;
+        call->is_counted = true;
+        end_append(number, call);
+      });
+}
+
+/// Gives the chunks back once nothing of them is under way, and tells the root of each, unless their turn has
+/// failed: then the root says when they are not needed.
+void CollectiveWriting::end_append(std::int64_t number, const CallPointer& call) {
+  if (call->not_begun > 0 || call->under_way > 0) return;
+  if (!call->begun.is_ok() && !call->is_given_up) return;
+  if (call->begun.is_ok() && !call->is_counted) return count_append(number, call);
+  const std::int64_t now = stream_.context.line.now();
+  if (call->begin > 0) {
+    stream_.counters().write += now - call->begin;
+    stream_.context.statistics.add_span("write", calling_thread, call->begin, now);
+  }
+  calls_.erase(number);
+  if (call->begun.is_ok() && call->written.is_ok()) {
+    std::int64_t& last = written_[call->path];
+    last = std::max(last, call->step);
+    stream_.counters().encoded_bytes += call->size;
+  }
+  for (Chunk& chunk : std::exchange(call->chunks, {})) {
+    encoding_.forget(chunk.number, std::move(chunk.encoded));
+    if (call->begun.is_ok()) stream_.say(Message::written, call->step, call->written);
+  }
+}
+
+void CollectiveWriting::seek(std::int64_t number, const CallPointer& call) {
+  stream_.context.collective->seek(name_of(call->path), call->committed,
+                                   [this, number](const Status& status) { say(number, status); });
+}
+
 /// Queues the write of the patches.
 void CollectiveWriting::write_patches(const CallPointer& call) {
   call->repeated = std::make_unique<RepeatedBytes>(call->patches);
@@ -154,9 +296,16 @@ void CollectiveWriting::close(std::int64_t number, const CallPointer& call) {
 }
 
 void CollectiveWriting::on_over(Unpacker& in) {
-  const auto call = calls_.extract(in.get<std::int64_t>());
-  if (call.empty()) return;
-  for (Chunk& chunk : call.mapped()->chunks) encoding_.forget(chunk.number, std::move(chunk.encoded));
+  const auto number = in.get<std::int64_t>();
+  const auto found = calls_.find(number);
+  if (found == calls_.end()) return;
+  const CallPointer call = found->second;
+  if (call->kind == CallKind::append) {
+    call->is_given_up = true;
+    return end_append(number, call);
+  }
+  calls_.erase(found);
+  for (Chunk& chunk : call->chunks) encoding_.forget(chunk.number, std::move(chunk.encoded));
 }
 
 }  // namespace tailrace::pipeline

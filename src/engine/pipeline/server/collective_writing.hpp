@@ -14,7 +14,8 @@ namespace tailrace::pipeline {
 /// The last stage of a stream whose method is collective (Method::is_collective), in place of Writing. The
 /// root tells every server the same calls (Message::call) with the server's own part of each. A server makes
 /// a call when its turn has come, and tells the root what became of it. It keeps the chunks of a round until
-/// the root says that the round is over: rounds may be made again.
+/// the root says that the round is over: rounds may be made again. With Method::appends it has turns of its
+/// own, and keeps their chunks until they are written.
 class CollectiveWriting {
  public:
   CollectiveWriting(OpenStream& stream, Encoding& encoding) : stream_(stream), encoding_(encoding) {}
@@ -33,18 +34,32 @@ class CollectiveWriting {
     Encoded encoded;
     std::vector<Bytes> offsets;  // of the records
   };
+  /// Bytes of an append that one call of the MPI can write.
+  struct Piece {
+    Bytes offset = 0;
+    comm::CollectiveFiles::Run::Parts parts;
+  };
   struct Call {
     CallKind kind = CallKind::open;
     std::string path;
     std::int64_t step = 0;
     int calls = 0;        // of MPI, in which all servers write
-    Bytes committed = 0;  // round: all bytes before this offset are durable
+    Bytes committed = 0;  // round: all bytes before this offset are durable; seek: where to
     std::vector<Chunk> chunks;
     std::vector<codec::Patch> patches;        // sync: what the step holds beside its records
     std::unique_ptr<RepeatedBytes> repeated;  // the patches' bytes
     bool is_patching = false;                 // sync: the write of the patches is queued, or there is none
     Status patched = {};                      // sync: what became of it
     std::int64_t begin = 0;                   // when this server's part began
+    // append:
+    std::vector<Piece> pieces;
+    Bytes size = 0;
+    int not_begun = 0;  // pieces
+    int under_way = 0;
+    Status begun = {};
+    Status written = {};
+    bool is_counted = false;   // storage knows of the bytes
+    bool is_given_up = false;  // the root does not wait for the chunks any more
   };
   using CallPointer = std::shared_ptr<Call>;
   /// This server's own descriptor of a file that is open. It is opened before any server writes, so that
@@ -56,6 +71,12 @@ class CollectiveWriting {
   void open(std::int64_t number, const CallPointer& call);
   void write(std::int64_t number, const CallPointer& call);
   void write_patches(const CallPointer& call);
+  void append(std::int64_t number, const CallPointer& call);
+  void on_begun(std::int64_t number, const CallPointer& call, const Status& status);
+  void on_piece(std::int64_t number, const CallPointer& call, const Piece& piece, const Status& status);
+  void count_append(std::int64_t number, const CallPointer& call);
+  void end_append(std::int64_t number, const CallPointer& call);
+  void seek(std::int64_t number, const CallPointer& call);
   void sync(std::int64_t number, const CallPointer& call);
   void close(std::int64_t number, const CallPointer& call);
   void say(std::int64_t number, const Status& status);

@@ -107,7 +107,10 @@ bool Encoding::may_stay(const Gathered& record) const {
   const auto plain = stream_.codec->plain(record.entry.field);
   if (stream_.field(record.entry.field).reduction.is_within_level()) return false;
   // The MPI takes whole records from memory that stays as it is.
-  if (stream_.opening.method().is_collective) return false;
+  const Method& method = stream_.opening.method();
+  if (method.is_collective) return false;
+  // Writes that are under way need such memory, too. What is sent to the root is put together in its message.
+  if (method.is_overlapped && stream_.context.is_home(stream_.opening.reference)) return false;
   return plain && plain->in_small_writes && stream_.plan(record.entry.field).comes_in_stretches() &&
          std::ranges::all_of(record.pieces, stays);
 }

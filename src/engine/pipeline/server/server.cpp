@@ -99,6 +99,14 @@ void Server::take_messages() {
     const auto stream = in.get<std::uint32_t>();
     turns_.emplace_back(stream, in.get<std::int64_t>());
   });
+  context_.on(Message::wants_trial, [this](int source, Unpacker& in) {
+    context_.send_to_servers(Packer().put(Message::trial).put_text(in.get_text()).put(source));
+  });
+  context_.on(Message::trial, [this](int, Unpacker& in) {
+    std::string path = in.get_text();
+    trials_[++newest_trial_] = {std::move(path), in.get<int>()};
+    turns_.emplace_back(0, newest_trial_);
+  });
   const auto on = [this](Message kind, void (Server::*take)(Unpacker&)) {
     context_.on(kind, [this, take](int, Unpacker& in) { (this->*take)(in); });
   };
@@ -154,7 +162,11 @@ void Server::open(Opening opening) {
 
 /// tr_stream_create has refused the method where a server has no such files.
 Status Server::prepare_method(const Opening& opening) {
-  if (!opening.method().is_collective || context_.collective) return {};
+  return opening.method().is_collective ? make_collective() : Status();
+}
+
+Status Server::make_collective() {
+  if (context_.collective) return {};
   Result<std::unique_ptr<comm::CollectiveFiles>> made = setup_.make_collective();
   TR_TRY(made.status());
   context_.collective = *std::move(made);
@@ -185,12 +197,31 @@ void Server::make_counters() {
                       : cat("servers take offsets by messages to the root of each stream: ", missing.text()));
 }
 
+/// Tells who has asked for the trial what becomes of it here.
+void Server::try_appends(std::int64_t number) {
+  const Trial trial = trials_.extract(number).mapped();
+  const auto tell = [this, asker = trial.asker](const Status& status) {
+    Packer out;
+    out.put(Message::tried);
+    status.pack(out);
+    context_.line.send(asker, out.take());
+  };
+  if (const Status made = make_collective(); !made.is_ok()) return tell(made);
+  context_.collective->try_appends(context_.files.target().system_name(trial.path).value_or(trial.path),
+                                   tell);
+}
+
 /// Makes the calls whose turn has come, in their order. A call's own part comes from the stream's root, and
 /// may come after its turn.
 bool Server::make_collective_calls() {
   bool moved = context_.collective && context_.collective->poll();
   for (; !turns_.empty(); turns_.pop_front()) {
     const auto [id, call] = turns_.front();
+    if (id == 0) {
+      try_appends(call);
+      moved = true;
+      continue;
+    }
     const auto stream = streams_.find(id);
     if (stream == streams_.end() || !stream->second.server->collective().knows(call)) break;
     stream->second.server->collective().make(call);

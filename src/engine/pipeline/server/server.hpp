@@ -78,6 +78,8 @@ class Server {
   void on_decided(Unpacker& in);
   Status prepare_method(const Opening& opening);
   void make_counters();
+  Status make_collective();
+  void try_appends(std::int64_t number);
   bool make_collective_calls();
   bool scan_lanes();
   bool scan_lane(int c, LaneCursor& lane);
@@ -108,8 +110,14 @@ class Server {
   std::uint32_t newest_stream_ = 0;
   // By stream of which this server is the root, until the stream starts: how many servers have opened it.
   std::map<std::uint32_t, int> opened_;
-  // The collective calls whose turn has come: streams, and the numbers of their calls.
+  // The collective calls whose turn has come: streams, and the numbers of their calls. Stream 0: trials.
   std::deque<std::pair<std::uint32_t, std::int64_t>> turns_;
+  struct Trial {
+    std::string path;
+    int asker = 0;  // transport rank
+  };
+  std::map<std::int64_t, Trial> trials_;
+  std::int64_t newest_trial_ = 0;
   std::map<int, std::int64_t> fences_;  // by lane: the agreements that its rank has come to
   int homed_ = 0;
   int left_ = 0;  // homed ranks that said farewell

@@ -22,15 +22,44 @@ struct Writing::Spent {
   int worker = 0;
 };
 
+namespace {
+
+/// The extents of records that have bytes: those that follow one another in the file are one.
+struct RecordExtents {
+  std::vector<std::span<const std::byte>> parts;
+  std::vector<Extent> extents;
+};
+
+RecordExtents extents_of(const Placed& placed, std::size_t first_record, std::size_t end_record) {
+  RecordExtents all;
+  for (std::size_t i = first_record; i < end_record; ++i)
+    all.parts.emplace_back(placed.chunk.records[i].content());
+  Bytes end = 0;
+  for (std::size_t i = 0, first = 0; i < all.parts.size(); ++i) {
+    const Bytes offset = placed.offsets[first_record + i];
+    if (all.extents.empty() || offset != end) {
+      first = i;
+      all.extents.push_back({offset, {}});
+    }
+    all.extents.back().parts = std::span(all.parts).subspan(first, i + 1 - first);
+    end = offset + static_cast<Bytes>(all.parts[i].size());
+  }
+  return all;
+}
+
+}  // namespace
+
 /// Writes the extents. While storage has no space, tries again until the stream's wait for space is over.
+/// With `first`, the first try was made already.
 Status Writing::write_patiently(const std::string& path, std::int64_t step, std::span<const Extent> extents,
-                                Spent& spent) {
+                                Spent& spent, std::optional<Status> first) {
   Context& context = stream_.context;
   Patience patience = stream_.opening.policy.patience_for_space(std::chrono::milliseconds(250));
   patience.limit -= std::chrono::nanoseconds(context.line.now() - spent.begin);
   std::int64_t tries = 0;
   Status status = try_patiently(patience, [&] {
-    Status tried = context.files.write(path, stream_.make_writer(), step, extents);
+    Status tried = first ? *std::exchange(first, std::nullopt)
+                         : context.files.write(path, stream_.make_writer(), step, extents);
     const bool waits = tried.code() == patience.code && patience.limit > patience.limit.zero();
     if (++tries == 1 && waits && !lacks_room_.exchange(true))
       log(LogLevel::warn, cat(tried.text(), "; the stream waits for room (on_full=wait)"));
@@ -54,23 +83,9 @@ Status Writing::write_records(Placed& placed, Spent& spent) {
   return {};
 }
 
-/// Records that follow one another in the file are one extent.
 Status Writing::write_bytes(const Placed& placed, Records records, Spent& spent) {
-  std::vector<std::span<const std::byte>> parts;
-  for (std::size_t i = records.first; i < records.second; ++i)
-    parts.emplace_back(placed.chunk.records[i].content());
-  std::vector<Extent> extents;
-  Bytes end = 0;
-  for (std::size_t i = 0, first = 0; i < parts.size(); ++i) {
-    const Bytes offset = placed.offsets[records.first + i];
-    if (extents.empty() || offset != end) {
-      first = i;
-      extents.push_back({offset, {}});
-    }
-    extents.back().parts = std::span(parts).subspan(first, i + 1 - first);
-    end = offset + static_cast<Bytes>(parts[i].size());
-  }
-  return write_patiently(placed.path, placed.chunk.step, extents, spent);
+  const RecordExtents all = extents_of(placed, records.first, records.second);
+  return write_patiently(placed.path, placed.chunk.step, all.extents, spent);
 }
 
 /// Puts records together in a buffer that stays in the caches, and writes it whenever it is full. On one core
@@ -111,6 +126,8 @@ void Writing::write(Placed placed, Written done) {
   // loss for good. Therefore each server looks at the file before its first write of a step.
   const bool looks = written_.try_emplace(placed.path, -1).first->second < placed.chunk.step;
   undecided_[placed.path].steps.insert(placed.chunk.step);
+  if (stream_.opening.method().is_overlapped)
+    return write_overlapped(std::move(placed), looks, std::move(done));
   auto spent = std::make_shared<Spent>();
   auto shared = std::make_shared<Placed>(std::move(placed));
   stream_.context.executor.wait(
@@ -126,18 +143,126 @@ void Writing::write(Placed placed, Written done) {
         return status;
       },
       [this, shared, spent, done = std::move(done)](const Status& status) {
-        if (status.is_ok()) {
-          std::int64_t& last = written_[shared->path];
-          last = std::max(last, shared->chunk.step);
-        }
-        Counters& total = stream_.counters();
-        total.write += spent->end - spent->begin - spent->assembling;
-        total.assemble += spent->assembling;
-        total.space_waits += spent->waits;
-        total.encoded_bytes += shared->chunk.size();
+        count(*shared, *spent, status);
+        stream_.counters().write += spent->end - spent->begin - spent->assembling;
         stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end);
         done(status, std::move(shared->chunk));
       });
+}
+
+/// Counts a chunk that is written, or has failed.
+void Writing::count(const Placed& placed, const Spent& spent, const Status& status) {
+  if (status.is_ok()) {
+    std::int64_t& last = written_[placed.path];
+    last = std::max(last, placed.chunk.step);
+  }
+  Counters& total = stream_.counters();
+  total.assemble += spent.assembling;
+  total.space_waits += spent.waits;
+  total.encoded_bytes += placed.chunk.size();
+}
+
+/// A chunk from the begin of its writes to their end.
+struct Writing::Flight {
+  Placed placed;
+  bool looks = false;
+  Written done;
+  Spent spent{};
+  bool has_begun = false;                      // `status` is that of its writes
+  std::unique_ptr<storage::Round> round = {};  // nullptr: none of its writes is under way
+  Status status = {};
+};
+
+/// Writes two chunks of a file at a time: while one is under way, the next one begins.
+void Writing::write_overlapped(Placed placed, bool looks, Written done) {
+  constexpr std::size_t most_chunks = 2;
+  const std::string path = placed.path;
+  const auto one = std::make_shared<Flights>();
+  one->push_back({std::move(placed), looks, std::move(done)});
+  queue_work(path, [this, one](Flights& under_way, Flights& ended) {
+    while (under_way.size() >= most_chunks) end_oldest(under_way, ended);
+    begin(one->front());
+    under_way.splice(under_way.end(), *one);
+  });
+}
+
+/// Queues a job of the file's key, which moves the chunks that are over from `under_way` to `ended`.
+void Writing::queue_work(const std::string& path, Work work) {
+  Overlapped& file = overlapped_[path];
+  if (!file.under_way) file.under_way = std::make_shared<Flights>();
+  ++file.jobs;
+  const auto spent = std::make_shared<Spent>();
+  const auto ended = std::make_shared<Flights>();
+  stream_.context.executor.wait(
+      executor::key_of(path),
+      [this, spent, ended, under_way = file.under_way, work = std::move(work)](int worker) -> Status {
+        spent->worker = worker;
+        spent->begin = stream_.context.line.now();
+        work(*under_way, *ended);
+        spent->end = stream_.context.line.now();
+        return {};
+      },
+      [this, path, spent, ended](const Status&) {
+        stream_.counters().write += spent->end - spent->begin;
+        stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end);
+        on_worked(path, *ended);
+      });
+}
+
+/// Somebody has to wait for the last chunks: the next chunk's job, if there is one, otherwise a job that does
+/// nothing else. It waits for one chunk, so that a chunk that comes meanwhile begins before the next is over.
+void Writing::on_worked(const std::string& path, Flights& ended) {
+  Overlapped& file = overlapped_.at(path);
+  --file.jobs;
+  if (file.jobs == 0 && !file.under_way->empty())
+    queue_work(path, [this](Flights& under_way, Flights& over) { end_oldest(under_way, over); });
+  else if (file.jobs == 0)
+    overlapped_.erase(path);
+  for (Flight& flight : ended) {
+    count(flight.placed, flight.spent, flight.status);
+    Counters& total = stream_.counters();
+    total.write -= flight.spent.assembling;
+    if (flight.round) total.way = std::max(total.way, static_cast<std::int64_t>(flight.round->way()));
+    flight.done(flight.status, std::move(flight.placed.chunk));
+  }
+}
+
+/// On a worker. Begins the writes of a chunk, or makes them if values are put together as they are written.
+void Writing::begin(Flight& flight) {
+  Placed& placed = flight.placed;
+  flight.spent.begin = stream_.context.line.now();
+  flight.status = guarded([&]() -> Status {
+    storage::Target& target = stream_.context.files.target();
+    if (flight.looks) TR_TRY(storage::check_holds(target, placed.path, placed.committed));
+    std::vector<EncodedRecord>& records = placed.chunk.records;
+    for (EncodedRecord& record : records) record.settle();
+    const auto is_put_together = [](const EncodedRecord& each) {
+      return static_cast<bool>(each.put_together);
+    };
+    if (std::ranges::any_of(records, is_put_together)) return write_records(placed, flight.spent);
+    flight.has_begun = true;
+    const RecordExtents all = extents_of(placed, 0, records.size());
+    Result<std::unique_ptr<storage::Round>> begun =
+        stream_.context.files.begin(placed.path, stream_.make_writer(), placed.chunk.step, all.extents);
+    TR_TRY(begun.status());
+    flight.round = *std::move(begun);
+    return {};
+  });
+}
+
+/// On a worker. Waits for the oldest chunk. If storage has no space for it, writes it once more by itself.
+void Writing::end_oldest(Flights& under_way, Flights& ended) {
+  Flight& flight = under_way.front();
+  const Placed& placed = flight.placed;
+  if (flight.has_begun) {
+    flight.status = guarded([&]() -> Status {
+      const Status first =
+          flight.round ? stream_.context.files.finish(placed.path, *flight.round) : flight.status;
+      const RecordExtents all = extents_of(placed, 0, placed.chunk.records.size());
+      return write_patiently(placed.path, placed.chunk.step, all.extents, flight.spent, first);
+    });
+  }
+  ended.splice(ended.end(), under_way, under_way.begin());
 }
 
 /// Writes the bytes of a patch as often as it says, repeated in memory of at most about 1 MiB.

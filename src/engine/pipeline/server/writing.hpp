@@ -3,7 +3,10 @@
 
 #include <atomic>
 #include <functional>
+#include <list>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -41,12 +44,23 @@ class Writing {
  private:
   struct Spent;
   Status write_patiently(const std::string& path, std::int64_t step, std::span<const storage::Extent> extents,
-                         Spent& spent);
+                         Spent& spent, std::optional<Status> first = {});
   using Records = std::pair<std::size_t, std::size_t>;  // from the first to one behind the last
   Status write_records(Placed& placed, Spent& spent);
   Status write_bytes(const Placed& placed, Records records, Spent& spent);
   Status write_values(const Placed& placed, Records records, Spent& spent);
   void forget(const std::string& path);
+  void count(const Placed& placed, const Spent& spent, const Status& status);
+
+  // With Method::is_overlapped:
+  struct Flight;
+  using Flights = std::list<Flight>;
+  using Work = std::function<void(Flights& under_way, Flights& ended)>;
+  void write_overlapped(Placed placed, bool looks, Written done);
+  void queue_work(const std::string& path, Work work);
+  void on_worked(const std::string& path, Flights& ended);
+  void begin(Flight& flight);
+  void end_oldest(Flights& under_way, Flights& ended);
   Status write_patch(const std::string& path, std::int64_t step, const codec::Patch& patch, Spent& spent);
 
   OpenStream& stream_;
@@ -61,6 +75,13 @@ class Writing {
     bool has_failed = false;
   };
   std::map<std::string, Undecided> undecided_;
+  /// The chunks of a file whose writes are under way. Jobs of the file's key alone use `under_way`, while
+  /// there are any.
+  struct Overlapped {
+    std::shared_ptr<Flights> under_way;  // oldest first
+    int jobs = 0;
+  };
+  std::map<std::string, Overlapped> overlapped_;
 };
 
 }  // namespace tailrace::pipeline

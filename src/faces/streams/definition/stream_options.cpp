@@ -198,7 +198,8 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
      }},
     {{"method", "`scan`", "", "method=serial", "" /* about_methods() */}, take_method},
     {{"mpiio_hints", "", "hints", "method=mpiio mpiio_hints=\"cb_nodes=2,romio_cb_write=enable\"",
-      "`method=mpiio` alone: [hints](methods.md#mpiio) for the MPI (`MPI_Info`) with which the servers open "
+      "`method=mpiio` and `mpiio_shared` alone: [hints](methods.md#mpiio) for the MPI (`MPI_Info`) with "
+      "which the servers open "
       "each file; the MPI "
       "ignores those that it does not know"},
      take_hints},

@@ -207,10 +207,15 @@ LastFile LastFile::unpack(Unpacker& in) {
   return last;
 }
 
-Result<std::shared_ptr<void>> lock_stream(Target& target, const StreamRequest& request) {
+std::string path_of_lock(const StreamRequest& request) {
   NameOfAll name = name_of_all(request);
   std::replace(name.rest.begin(), name.rest.end(), '/', '_');
-  const std::string path = cat(name.directory, name.rest, ".stream.lock");
+  return cat(name.directory, name.rest, ".stream.lock");
+}
+
+Result<std::shared_ptr<void>> lock_stream(Target& target, const StreamRequest& request) {
+  const NameOfAll name = name_of_all(request);
+  const std::string path = path_of_lock(request);
   Result<std::shared_ptr<void>> lock = target.lock(path);
   if (lock.status().error_number() == ENOENT && !name.directory.empty()) {
     TR_TRY(target.make_directories(name.directory));

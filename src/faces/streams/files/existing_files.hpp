@@ -14,6 +14,8 @@
 // One rank looks at the files that a stream finds before its first step, and tells the others.
 namespace tailrace::streams {
 
+/// Returns the name of the file for this lock.
+std::string path_of_lock(const StreamRequest& request);
 /// Local. Takes the lock of all files that a stream may have: two streams with the same names would replace
 /// each other's files. The lock is held until the returned object dies. Makes the directory. Returns
 /// Code::state naming the holder, or Code::io if nothing can be written.

@@ -18,7 +18,8 @@ namespace tailrace::comm {
 using Hints = std::vector<std::pair<std::string, std::string>>;
 
 /// Files that the processes of a group open, write, synchronise and close in calls that all of them make
-/// together, as those of MPI-IO are. All processes queue the same calls in the same order. Each call is made
+/// together, as those of MPI-IO are. All processes queue the same calls in the same order, and their own
+/// append() among them. Each call is made
 /// once every process has queued it. No function blocks: `done` runs inside of poll(), on the thread that
 /// calls poll(). Only one thread may use an object.
 class CollectiveFiles {
@@ -31,8 +32,9 @@ class CollectiveFiles {
   using Own = std::function<Status()>;
   /// Bytes that follow one another in a file.
   struct Run {
+    using Parts = std::vector<std::span<const std::byte>>;
     Bytes offset = 0;
-    std::vector<std::span<const std::byte>> parts;
+    Parts parts;
   };
   /// The most bytes of one process in one call: counts of MPI are int.
   static constexpr Bytes most_at_once = Bytes{1} << 30;
@@ -52,7 +54,23 @@ class CollectiveFiles {
   /// part without bytes. A failed write may have left any part of the bytes in the file, and may be tried
   /// again by all processes.
   virtual void write(std::string path, std::vector<Run> runs, int calls, Own own, Done done) = 0;
-  /// Makes the bytes of all processes durable. `own` runs behind it.
+  /// Not made together: writes the bytes, at most `most_at_once`, at the shared file pointer, which `offset`
+  /// tells. From the call until `started` runs, no other process may append to the file: somebody gives
+  /// turns. `own` runs first. If `started` gets an error, nothing is under way, and `done` does not run; if
+  /// it is not that of `own`, the pointer may stand anywhere. Otherwise the write is under way, and `done`
+  /// runs when it is over. The bytes must stay as they are until then. Of each file two writes are under way:
+  /// a third waits for the first.
+  virtual void append(std::string path, Bytes offset, Run::Parts parts, Own own, Done started, Done done) = 0;
+  /// Not made together: writes the bytes at a place, for an append of them that has failed.
+  virtual void write_again(std::string path, Bytes offset, Run::Parts parts, Done done) = 0;
+  /// Sets the shared file pointer of an open file.
+  virtual void seek(std::string path, Bytes offset, Done done) = 0;
+  /// Tries on a new file of this name, which it removes, whether appends stand where their turns say. The
+  /// error says what does not work.
+  virtual void try_appends(std::string path, Done done) = 0;
+  /// Makes the bytes of all processes durable, also those of appends that are under way.
+  /// Waits for the appends of all files: so do seek() and close(). `own` runs behind
+  /// it.
   virtual void sync(std::string path, Own own, Done done) = 0;
   /// Closes the file, if it is open. `own` runs behind it.
   virtual void close(std::string path, Own own, Done done) = 0;

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <deque>
 #include <limits>
+#include <list>
 #include <map>
 #include <mutex>
 
@@ -94,34 +95,63 @@ std::vector<Share> shares_of(const std::vector<CollectiveFiles::Run>& runs) {
   return shares;
 }
 
-/// Writes one share, or takes part without bytes. The parts lie anywhere in memory: a datatype describes them
-/// from the lowest address on, and nothing is copied here.
-int write_share(MPI_File file, const Share& share) {
-  MPI_Status status;
-  if (share.parts.empty()) return MPI_File_write_at_all(file, 0, nullptr, 0, MPI_BYTE, &status);
-  const std::byte* base = share.parts.front().data();
-  for (const auto& part : share.parts) base = std::min(base, part.data(), std::less<>());
+/// Where the parts of a write lie in memory, for the arguments of a call of MPI: anywhere. A datatype
+/// describes them from the lowest address on, and nothing is copied.
+struct Place {
+  const std::byte* base = nullptr;
+  int count = 0;
+  MPI_Datatype type = MPI_BYTE;
+
+  void release() {
+    if (type != MPI_BYTE) MPI_Type_free(&type);
+    type = MPI_BYTE;
+  }
+};
+
+Place place_of(const std::vector<std::span<const std::byte>>& parts) {
+  if (parts.empty()) return {};
+  const std::byte* base = parts.front().data();
+  for (const auto& part : parts) base = std::min(base, part.data(), std::less<>());
   std::vector<int> lengths;
   std::vector<MPI_Aint> places;
-  for (const auto& part : share.parts) {
+  for (const auto& part : parts) {
     lengths.push_back(static_cast<int>(part.size()));
     places.push_back(static_cast<MPI_Aint>(reinterpret_cast<std::uintptr_t>(part.data()) -
                                            reinterpret_cast<std::uintptr_t>(base)));
   }
-  if (lengths.size() == 1)
-    return MPI_File_write_at_all(file, share.offset, base, lengths.front(), MPI_BYTE, &status);
+  if (lengths.size() == 1) return {base, lengths.front(), MPI_BYTE};
   MPI_Datatype type = MPI_DATATYPE_NULL;
   expect_success(MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), places.data(),
                                           MPI_BYTE, &type),
                  "MPI_Type_create_hindexed");
   expect_success(MPI_Type_commit(&type), "MPI_Type_commit");
-  const int code = MPI_File_write_at_all(file, share.offset, base, 1, type, &status);
-  MPI_Type_free(&type);
+  return {base, 1, type};
+}
+
+/// Writes one share, or takes part without bytes.
+int write_share(MPI_File file, const Share& share) {
+  MPI_Status status;
+  Place place = place_of(share.parts);
+  const int code = MPI_File_write_at_all(file, share.offset, place.base, place.count, place.type, &status);
+  place.release();
   return code;
 }
 
+Bytes size_of(const CollectiveFiles::Run::Parts& parts) {
+  Bytes size = 0;
+  for (const auto& part : parts) size += static_cast<Bytes>(part.size());
+  return size;
+}
+
+/// The appends of a file that are under way on this process: while one is written, the next one is handed
+/// over.
+constexpr std::size_t most_appends = 2;
+
 /// How long a process that goes waits for a call of MPI to end: longer than a write of a round should take.
 constexpr std::chrono::seconds patience_at_the_end(5);
+
+/// How long the thread sleeps between two looks at what is under way.
+constexpr std::chrono::microseconds shortest_look(20), longest_look(1000);
 
 Status abandoned() { return {Code::state, "the collective call was abandoned: this process goes"}; }
 
@@ -143,19 +173,41 @@ class MpiFiles::Calls {
   // The thread alone calls these.
   Status open(const std::string& path, const Hints& hints, const Own& own, bool& is_open);
   Status write(const std::string& path, const std::vector<Run>& runs, int calls, const Own& own);
+  Status append(const std::string& path, Bytes offset, const Run::Parts& parts, const Own& own, Done& done);
+  Status write_again(const std::string& path, Bytes offset, const Run::Parts& parts, Done& done);
+  Status seek(const std::string& path, Bytes offset);
+  Status try_appends(const std::string& path);
   Status sync(const std::string& path, const Own& own);
   Status close(const std::string& path, const Own& own);
 
  private:
+  /// A write at the shared file pointer that is under way.
+  struct Append {
+    std::string path;
+    Bytes size = 0;
+    Place place{};
+    MPI_Request request = MPI_REQUEST_NULL;
+    Done done{};
+    Status failed{};  // the call that should have begun it has written nothing, or not all
+  };
   template <typename Call>
   int in_mpi(const Call& call);
+  template <typename Over>
+  bool sleep_until(const Over& over);
+  bool look_at_appends();
+  bool wait_for_appends(const std::string& path, std::size_t most);
+  bool end_appends();
+  Status append_in_turn(MPI_File file, const std::string& path, Bytes offset, Append& append);
+  Status append_in_turns(MPI_File file, const std::string& path);
   [[nodiscard]] bool meet();
   bool all_are(const Status& mine);
   Status open_as(const std::string& path, const std::string& name, MPI_Info info, MPI_File& file);
 
   const MPI_Comm comm_;
   const std::function<void()> wake_;
-  std::map<std::string, MPI_File> files_;  // the thread alone uses it
+  // The thread alone uses these:
+  std::map<std::string, MPI_File> files_;
+  std::list<Append> appends_;  // oldest first
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::pair<Own, Done>> calls_;
@@ -176,9 +228,18 @@ void MpiFiles::Calls::enqueue(Own call, Done done) {
 
 void MpiFiles::Calls::run() {
   std::unique_lock lock(mutex_);
+  GrowingPause pause(shortest_look, longest_look);
   while (!is_abandoned_) {
-    if (calls_.empty()) {
+    if (calls_.empty() && appends_.empty()) {
       changed_.wait(lock);
+      continue;
+    }
+    if (calls_.empty()) {
+      lock.unlock();
+      const bool moved = look_at_appends();
+      lock.lock();
+      if (moved) pause.moved();
+      if (!moved && calls_.empty() && !is_abandoned_) changed_.wait_for(lock, pause.next());
       continue;
     }
     auto [call, done] = std::move(calls_.front());
@@ -190,6 +251,13 @@ void MpiFiles::Calls::run() {
     made_.emplace_back(std::move(done), std::move(status));
     if (wake_ && !is_abandoned_) wake_();
   }
+  lock.unlock();
+  // The MPI uses the bytes of these. Nobody hears of their ends.
+  for (Append& each : appends_) {
+    in_mpi([&] { return MPI_Wait(&each.request, MPI_STATUS_IGNORE); });
+    each.place.release();
+  }
+  lock.lock();
   has_ended_ = true;
   changed_.notify_all();
 }
@@ -239,13 +307,21 @@ int MpiFiles::Calls::in_mpi(const Call& call) {
 /// only inside of their own calls of the library, which may be seconds later: so the thread sleeps. Returns
 /// false if the call is abandoned.
 bool MpiFiles::Calls::meet() {
-  using std::chrono::microseconds;
   MPI_Request request = MPI_REQUEST_NULL;
   expect_success(MPI_Ibarrier(comm_, &request), "MPI_Ibarrier");
-  GrowingPause pause(microseconds(20), microseconds(1000));
-  for (int have_met = 0; have_met == 0;) {
+  return sleep_until([&] {
+    int have_met = 0;
     expect_success(MPI_Test(&request, &have_met, MPI_STATUS_IGNORE), "MPI_Test");
-    if (have_met != 0) break;
+    return have_met != 0;
+  });
+}
+
+/// Sleeps until `over` returns true, and moves appends on meanwhile. Returns false if the call is abandoned.
+template <typename Over>
+bool MpiFiles::Calls::sleep_until(const Over& over) {
+  GrowingPause pause(shortest_look, longest_look);
+  while (!over()) {
+    look_at_appends();
     {
       const std::lock_guard lock(mutex_);
       if (is_abandoned_) return false;
@@ -314,10 +390,167 @@ Status MpiFiles::Calls::write(const std::string& path, const std::vector<Run>& r
   return status;
 }
 
+/// Tells of appends that are over. Returns true if there was one.
+bool MpiFiles::Calls::look_at_appends() {
+  bool moved = false;
+  for (auto append = appends_.begin(); append != appends_.end();) {
+    int is_over = 0;
+    MPI_Status mpi;
+    const int code = MPI_Test(&append->request, &is_over, &mpi);
+    if (code == MPI_SUCCESS && is_over == 0) {
+      ++append;
+      continue;
+    }
+    Status status = append->failed;
+    if (status.is_ok()) status = file_status(code, "MPI_File_iwrite_shared", append->path);
+    int bytes = 0;
+    if (status.is_ok()) MPI_Get_elements(&mpi, MPI_BYTE, &bytes);
+    if (status.is_ok() && bytes != append->size)
+      status = io_error(cat("MPI_File_iwrite_shared, of ", append->size, " bytes ", bytes, " of"),
+                        append->path, EIO);
+    append->place.release();
+    {
+      const std::lock_guard lock(mutex_);
+      made_.emplace_back(std::move(append->done), std::move(status));
+      if (wake_ && !is_abandoned_) wake_();
+    }
+    append = appends_.erase(append);
+    moved = true;
+  }
+  return moved;
+}
+
+/// Waits until at most `most` appends of a file are under way. Returns false if the call is abandoned.
+bool MpiFiles::Calls::wait_for_appends(const std::string& path, std::size_t most) {
+  return sleep_until(
+      [&] { return std::ranges::count(appends_, path, &Append::path) <= static_cast<std::ptrdiff_t>(most); });
+}
+
+/// Waits until no append is under way, before a call that all processes make. MPI demands it of the file's
+/// own appends. While those of any file are under way, MPI_File_sync of Open MPI 4.1.4 (OMPIO) fails at once
+/// on that process, and the others wait in it for ever.
+bool MpiFiles::Calls::end_appends() {
+  return sleep_until([&] { return appends_.empty(); });
+}
+
+/// Hands a write over while no other process moves the pointer. As soon as the write has begun, the pointer
+/// stands behind it (MPI 4.0, 14.4.4): so the place of the write is known, and looked at.
+Status MpiFiles::Calls::append_in_turn(MPI_File file, const std::string& path, Bytes offset, Append& append) {
+  const auto expect = [&](Bytes place) -> Status {
+    MPI_Offset found = -1;
+    const int code = in_mpi([&] { return MPI_File_get_position_shared(file, &found); });
+    TR_TRY(file_status(code, "MPI_File_get_position_shared", path));
+    if (found == place) return {};
+    return {Code::io, cat("append to ", path, ": the shared file pointer of the MPI is at ", found,
+                          ", expected ", place, "; choose another method")};
+  };
+  TR_TRY(expect(offset));
+  const Place& place = append.place;
+  append.failed =
+      file_status(in_mpi([&] {
+                    return MPI_File_iwrite_shared(file, place.base, place.count, place.type, &append.request);
+                  }),
+                  "MPI_File_iwrite_shared", path);
+  const Status moved = expect(offset + append.size);
+  return append.failed.is_ok() || moved.is_ok() ? moved : append.failed;
+}
+
+Status MpiFiles::Calls::append(const std::string& path, Bytes offset, const Run::Parts& parts, const Own& own,
+                               Done& done) {
+  const auto file = files_.find(path);
+  if (file == files_.end()) return {Code::state, cat("append to ", path, ": the servers have not opened it")};
+  TR_TRY(guarded([&] { return own(); }));
+  if (!wait_for_appends(path, most_appends - 1)) return abandoned();
+  Append& append =
+      appends_.emplace_back(Append{.path = path, .size = size_of(parts), .place = place_of(parts)});
+  const Status begun = append_in_turn(file->second, path, offset, append);
+  if (begun.is_ok()) {
+    append.done = std::move(done);
+    return {};
+  }
+  if (append.request != MPI_REQUEST_NULL)
+    in_mpi([&] { return MPI_Wait(&append.request, MPI_STATUS_IGNORE); });
+  append.place.release();
+  appends_.pop_back();
+  return begun;
+}
+
+/// Tells `done` alone what became of it.
+Status MpiFiles::Calls::write_again(const std::string& path, Bytes offset, const Run::Parts& parts,
+                                    Done& done) {
+  if (!wait_for_appends(path, most_appends - 1)) return abandoned();
+  Append& append = appends_.emplace_back(
+      Append{.path = path, .size = size_of(parts), .place = place_of(parts), .done = std::move(done)});
+  const auto file = files_.find(path);
+  const Place& place = append.place;
+  append.failed = file == files_.end()
+                      ? Status(Code::state, cat("write ", path, ": the servers have not opened it"))
+                      : file_status(in_mpi([&] {
+                                      return MPI_File_iwrite_at(file->second, offset, place.base, place.count,
+                                                                place.type, &append.request);
+                                    }),
+                                    "MPI_File_iwrite_at", path);
+  return {};
+}
+
+Status MpiFiles::Calls::seek(const std::string& path, Bytes offset) {
+  const auto file = files_.find(path);
+  if (file == files_.end()) return {Code::state, cat("seek in ", path, ": the servers have not opened it")};
+  if (!end_appends() || !meet()) return abandoned();
+  return file_status(in_mpi([&] { return MPI_File_seek_shared(file->second, offset, MPI_SEEK_SET); }),
+                     "MPI_File_seek_shared", path);
+}
+
+/// Each process appends a few bytes in its turn, from a place on that is not the file's begin.
+Status MpiFiles::Calls::append_in_turns(MPI_File file, const std::string& path) {
+  constexpr Bytes size = 8;
+  int me = 0, processes = 0;
+  MPI_Comm_rank(comm_, &me);
+  MPI_Comm_size(comm_, &processes);
+  const std::vector<std::byte> bytes(static_cast<std::size_t>(size), std::byte{'a'});
+  Status mine = file_status(in_mpi([&] { return MPI_File_seek_shared(file, size, MPI_SEEK_SET); }),
+                            "MPI_File_seek_shared", path);
+  // With many servers only the first of them and the last have a turn: each costs all of them a barrier.
+  constexpr int most_turns = 16;
+  for (int turn = 0; turn < std::min(processes, most_turns); ++turn) {
+    const int whose = turn == most_turns - 1 ? processes - 1 : turn;
+    if (!all_are(mine)) return mine;
+    if (whose != me) continue;
+    Append append{.path = path, .size = size, .place = place_of({bytes})};
+    mine = append_in_turn(file, path, size * (turn + 1), append);
+    if (mine.is_ok()) mine = append.failed;
+    if (append.request == MPI_REQUEST_NULL) continue;
+    const int code = in_mpi([&] { return MPI_Wait(&append.request, MPI_STATUS_IGNORE); });
+    if (mine.is_ok()) mine = file_status(code, "MPI_File_iwrite_shared", path);
+  }
+  all_are(mine);
+  return mine;
+}
+
+Status MpiFiles::Calls::try_appends(const std::string& path) {
+  if (!meet()) return abandoned();
+  MPI_Info info = info_of({});
+  Status status;
+  for (const std::string& name : names_for_mpi(path)) {
+    MPI_File file = MPI_FILE_NULL;
+    const int mode = MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE;
+    status = file_status(in_mpi([&] { return MPI_File_open(comm_, name.c_str(), mode, info, &file); }),
+                         "MPI_File_open", path);
+    if (!all_are(status)) continue;
+    MPI_File_set_errhandler(file, MPI_ERRORS_RETURN);
+    status = append_in_turns(file, path);
+    const Status closed = file_status(in_mpi([&] { return MPI_File_close(&file); }), "MPI_File_close", path);
+    if (status.is_ok()) status = closed;
+    break;
+  }
+  MPI_Info_free(&info);
+  return status;
+}
+
 Status MpiFiles::Calls::sync(const std::string& path, const Own& own) {
   const auto file = files_.find(path);
   if (file == files_.end()) return {Code::state, cat("sync ", path, ": the servers have not opened it")};
-  if (!meet()) return abandoned();
+  if (!end_appends() || !meet()) return abandoned();
   const Status synced =
       file_status(in_mpi([&] { return MPI_File_sync(file->second); }), "MPI_File_sync", path);
   const Status mine = guarded([&] { return own(); });
@@ -328,7 +561,7 @@ Status MpiFiles::Calls::close(const std::string& path, const Own& own) {
   auto file = files_.extract(path);
   Status closed;
   if (!file.empty()) {
-    if (!meet()) return abandoned();
+    if (!end_appends() || !meet()) return abandoned();
     closed = file_status(in_mpi([&] { return MPI_File_close(&file.mapped()); }), "MPI_File_close", path);
   }
   const Status mine = guarded([&] { return own(); });
@@ -363,6 +596,29 @@ void MpiFiles::open(std::string path, Hints hints, Own own, Opened opened) {
 void MpiFiles::write(std::string path, std::vector<Run> runs, int calls, Own own, Done done) {
   calls_->enqueue([&to = *calls_, path = std::move(path), runs = std::move(runs), calls,
                    own = std::move(own)] { return to.write(path, runs, calls, own); },
+                  std::move(done));
+}
+
+void MpiFiles::append(std::string path, Bytes offset, Run::Parts parts, Own own, Done started, Done done) {
+  calls_->enqueue(
+      [&to = *calls_, path = std::move(path), offset, parts = std::move(parts), own = std::move(own),
+       done = std::move(done)]() mutable { return to.append(path, offset, parts, own, done); },
+      std::move(started));
+}
+
+void MpiFiles::write_again(std::string path, Bytes offset, Run::Parts parts, Done done) {
+  calls_->enqueue([&to = *calls_, path = std::move(path), offset, parts = std::move(parts),
+                   done = std::move(done)]() mutable { return to.write_again(path, offset, parts, done); },
+                  [](const Status&) {});
+}
+
+void MpiFiles::seek(std::string path, Bytes offset, Done done) {
+  calls_->enqueue([&calls = *calls_, path = std::move(path), offset] { return calls.seek(path, offset); },
+                  std::move(done));
+}
+
+void MpiFiles::try_appends(std::string path, Done done) {
+  calls_->enqueue([&calls = *calls_, path = std::move(path)] { return calls.try_appends(path); },
                   std::move(done));
 }
 

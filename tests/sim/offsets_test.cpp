@@ -4,7 +4,6 @@
 // one-sided counters, the others count by messages.
 #include <gtest/gtest.h>
 
-#include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
 #include "scenario.hpp"
 
@@ -189,32 +188,6 @@ TEST(sim_offsets, that_are_wrong_fail_their_step_and_no_other) {
     int failed = 0;
     for (std::int64_t wrong = 1; wrong <= 12; ++wrong) failed += failed_steps(scenario, wrong, by);
     EXPECT_GT(failed, 3) << by;
-  }
-}
-
-/// Registers an encoder that makes no bytes of every second level.
-std::string format_with_empty_records() {
-  tr_encoder functions = TR_ENCODER;
-  functions.encode = [](const tr_record* record, tr_encoded* out, void*, void*) {
-    const bool is_empty = static_cast<int>(record->level) % 2 == 0;
-    return is_empty ? 0 : tr_encoded_append(out, record->values, 24);
-  };
-  static const bool is_registered = formats::register_encoder("every_second", &functions, nullptr).is_ok();
-  EXPECT_TRUE(is_registered);
-  return "every_second";
-}
-
-/// A record without bytes stands at the offset of the record behind it, whichever of both the root heard of
-/// first.
-TEST(sim_offsets, of_records_without_bytes_leave_no_hole) {
-  const Scenario scenario = sharing("fc.data", format_with_empty_records(),
-                                    {{"t", *layout::Layout::block({6, 6}, 2), "levels=hybrid:1-16"}});
-  for (std::uint64_t seed = 1; seed <= seeds(10); ++seed) {
-    Job job;
-    job.nodes = {{2, 2}};
-    job.seed = seed;
-    expect_right_bytes(job, scenario, cat("seed ", seed, ": "));
-    if (HasFatalFailure()) return;
   }
 }
 

@@ -236,6 +236,13 @@ Result<IndexWriter> IndexWriter::open_existing(Target& target, const std::string
 // must not write into a newer run's index. Open the path anew, because our descriptor may belong to a file
 // that was replaced.
 Status IndexWriter::check_owner() {
+  TR_TRY(lost_);
+  Status owner = look_for_owner();
+  if (owner.code() == Code::state) lost_ = owner;
+  return owner;
+}
+
+Status IndexWriter::look_for_owner() {
   Result<std::unique_ptr<File>> now = target_->open(path_, OpenMode::read);
   TR_TRY(now.status());
   std::array<std::byte, kIndexPrefix> prefix{};
@@ -293,6 +300,8 @@ Status IndexWriter::sync() {
     synced_ = written_;
     return {};
   }
+  // Another run has changed the object since (ObjectFiles): what is there now is not this writer's.
+  if (synced.code() == Code::state) return lost_ = synced;
   const Status taken = take_back();
   if (taken.is_ok()) return synced;
   lost_ = taken.in(cat(path_, ": a step that failed could not be taken back"));

@@ -84,13 +84,14 @@ class IndexWriter {
   /// same step, or another one, may be appended.
   Status append(const IndexStep& step);
   /// Returns success if the file at the path is still this run's and only this writer has changed it,
-  /// otherwise Code::state.
+  /// otherwise Code::state. The index is lost then for good: the data are another run's, and the caller must
+  /// neither write nor cut them.
   Status check_owner();
   /// Adds the closing record, which says that no step follows: the file was rolled over or the stream closed.
   Status append_closed();
   /// Makes the records durable. If it fails, it removes everything since the last successful sync, so that
-  /// the index never lists a step that failed. If removing fails, too, lost() says why, and nothing may be
-  /// appended or cut any more.
+  /// the index never lists a step that failed. If removing fails, too, or another run has the index now,
+  /// lost() says why, and nothing may be appended or cut any more.
   Status sync();
   Status close();
   [[nodiscard]] const Status& lost() const { return lost_; }
@@ -106,6 +107,7 @@ class IndexWriter {
               IndexHeader header)
       : target_(&target), path_(std::move(path)), file_(std::move(file)), header_(std::move(header)) {}
   Status write(const ByteVector& record);
+  Status look_for_owner();
   Status take_back();
 
   storage::Target* target_;

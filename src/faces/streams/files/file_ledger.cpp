@@ -101,6 +101,11 @@ class FileLedger final : public pipeline::Ledger {
     return std::move(beginning->begun);
   }
 
+  Status check_owner(const std::string& path) override {
+    OpenPair* const open = find_open(path);
+    return open != nullptr ? open->index.check_owner() : Status();
+  }
+
   Status commit(const StepEntry& entry) override {
     OpenPair& file = *find_open(entry.path);
     std::vector<storage::Range> records;
@@ -129,8 +134,9 @@ class FileLedger final : public pipeline::Ledger {
 
   Status cut(const std::string& path, Bytes size) override {
     OpenPair* const open = find_open(path);
-    // Data that the index still tells of are never cut.
-    if (open != nullptr) TR_TRY(open->index.lost());
+    // Data that the index still tells of are never cut, and neither are those of another run that has taken
+    // the file meanwhile: a process that was stopped for a time finds them when it wakes.
+    if (open != nullptr) TR_TRY(open->index.check_owner());
     const std::string data = open != nullptr ? written_to(path, open->again) : path;
     const Result<std::unique_ptr<storage::File>> file =
         pairs_.target().open(data, storage::OpenMode::existing);

@@ -37,8 +37,10 @@ class OpenFiles {
   /// same one.
   Status write(const std::string& path, storage::MakeWriter make, std::int64_t epoch,
                std::span<const storage::Extent> extents);
-  /// Synchronises the bytes written to the path. After a failure the next write() opens the file anew.
-  Status sync(const std::string& path, storage::MakeWriter make);
+  /// Synchronises the bytes written to the path by `how`, which calls Writer::sync(), maybe more than once.
+  /// After a failure the next write() opens the file anew.
+  Status sync(const std::string& path, storage::MakeWriter make,
+              const std::function<Status(storage::Writer&)>& how);
   /// Makes the next write() open the file anew.
   void forget(const std::string& path);
   [[nodiscard]] storage::Target& target() const { return *target_; }

@@ -241,9 +241,13 @@ Result<std::unique_ptr<File>> ObjectFiles::open(const std::string& path, OpenMod
   const Content content = shared_content(name);
   if (!only_reads(mode)) {
     const std::lock_guard guard(content->mutex);
-    // Another process may have put the file since.
-    if (!content->is_changed && !content->is_removed) content->bytes.reset();
-    if (!*exists || empties(mode)) TR_TRY(content->make_empty(*service_).in(path));
+    if (!*exists || empties(mode)) TR_TRY(content->make_empty(*service_));
+    // The file's puts go over the object that there is now, or over none: whoever looks at the file later, as
+    // for its owner, sees this object, or one that stays.
+    if (!content->is_changed && !content->is_removed) {
+      content->bytes.reset();
+      TR_TRY(content->load(*service_));
+    }
   }
   return std::unique_ptr<File>(
       std::make_unique<ObjectFile>(service_, content, path, !only_reads(mode), kind_));

@@ -102,6 +102,15 @@ TEST_F(ObjectFilesTest, what_another_process_has_put_or_removed_since_is_never_p
   }
 }
 
+TEST_F(ObjectFilesTest, what_a_file_puts_goes_over_the_object_that_was_there_when_it_was_opened) {
+  ASSERT_TRUE(put_file(*target, path, "one").is_ok());
+  const auto file = *target->open(path, OpenMode::existing);
+  put(path, "two");
+  ASSERT_TRUE(file->write(bytes_of("!"), 3).is_ok());
+  EXPECT_EQ(file->sync().code(), Code::state);
+  EXPECT_EQ(object(path), "two");
+}
+
 TEST_F(ObjectFilesTest, a_file_that_another_process_has_made_meanwhile_stays) {
   const auto file = *target->open(path, OpenMode::create);
   ASSERT_TRUE(file->write(bytes_of("one"), 0).is_ok());

@@ -374,6 +374,30 @@ TEST_F(SimWholeObjects, of_a_run_that_has_taken_the_place_of_another_stay_as_the
   }
 }
 
+/// The other run puts the index between this run's look at it and its put.
+TEST_F(SimWholeObjects, that_are_an_index_are_lost_for_good_to_the_run_that_comes_second) {
+  if (!writes_zarr()) GTEST_SKIP();
+  const auto plan = StreamPlan::make(place + "fc.zarr", "base=2026-03-01 format=zarr",
+                                     {{"t", *layout::Layout::replicated({2}, 1), "levels=hybrid:1-2"}});
+  Job job;
+  job.nodes = nodes_of(1, 1);
+  EXPECT_TRUE(run(job, *plan, 0, 2).told.closed.is_ok());
+  const std::string path = place + "fc.zarr.trx";
+  const auto target = stores::with_stores(storage::memory_target());
+  Result<streams::IndexWriter> index = streams::IndexWriter::open_existing(*target, path);
+  ASSERT_TRUE(index.is_ok()) << index.status().text();
+  const streams::IndexStep step{2, 2 * kHalfDay, index->data_end(), index->data_end(), {}};
+  const Status appended = index->append(step);
+  ASSERT_TRUE(appended.is_ok()) << appended.text();
+  auto theirs = keyed_places().all();
+  std::swap(theirs.at(path).back(), theirs.at(path).front());  // of the same size
+  keyed_places().replace_all(theirs);
+  EXPECT_EQ(index->sync().code(), Code::state);
+  EXPECT_EQ(index->lost().code(), Code::state);
+  EXPECT_EQ(index->append(step).code(), Code::state);
+  EXPECT_TRUE(keyed_places().all() == theirs);
+}
+
 TEST_F(SimWholeObjects, have_one_run_at_a_time) {
   if (!writes_zarr()) GTEST_SKIP();
   const auto plan = StreamPlan::make(place + "fc.zarr", "base=2026-03-01 format=zarr",

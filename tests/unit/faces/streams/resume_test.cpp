@@ -61,10 +61,10 @@ TEST(lost_index, of_a_run_whose_file_another_one_has_taken_keeps_it_from_the_dat
       const Outcome outcome = forecast(std::make_shared<WithoutLocks>(disk), other);
       ASSERT_TRUE(outcome.status.is_ok()) << outcome.status.text();
       const auto theirs = files_of(*disk);
-      EXPECT_EQ(ledger->check_owner(path).code(), Code::state);
       const Bytes end = steps * 100;
-      EXPECT_EQ(ledger->commit({1, lead_of(1), path, end, end + 50, {{0, 0, end, 50}}}).code(), Code::state);
       EXPECT_EQ(ledger->cut(path, end).code(), Code::state);
+      EXPECT_EQ(ledger->check_owner(path).code(), Code::state);
+      EXPECT_EQ(ledger->commit({1, lead_of(1), path, end, end + 50, {{0, 0, end, 50}}}).code(), Code::state);
       EXPECT_EQ(ledger->finish_file(path).code(), Code::state);
       expect_files(*disk, theirs, "behind the run that woke");
     }

@@ -50,6 +50,9 @@ struct Recovered {
   Bytes data_bytes_cut = 0;
 };
 
+/// Local. Blocks on storage. Code::state, with both runs, if the index at the path is not that of this run.
+Status check_run(storage::Target& target, const std::string& path, const Uuid& run);
+
 /// Returns the places of all records of the steps.
 std::vector<storage::Range> ranges_of(std::span<const IndexStep> steps);
 

@@ -193,7 +193,9 @@ class ServiceConformance : public testing::TestWithParam<const PlaceKind*> {
   }
   [[nodiscard]] Result<bool> put_if(const std::string& name, const std::string& text,
                                     const std::string& version) const {
-    return service->put_if({at(name), std::as_bytes(std::span(text))}, version);
+    const auto put = service->put_if({at(name), std::as_bytes(std::span(text))}, version);
+    TR_TRY(put.status());
+    return put->has_value();
   }
   [[nodiscard]] std::string text(const std::string& name) const {
     const auto whole = service->get(at(name));
@@ -237,6 +239,11 @@ TEST_P(ServiceConformance, a_put_with_a_condition_is_made_by_the_first_alone) {
   EXPECT_TRUE(*put_if("a", "two", first));
   EXPECT_FALSE(*put_if("a", "six", first));
   EXPECT_EQ(text("a"), "two");
+  const std::string three = "three";
+  const auto third =
+      service->put_if({at("a"), std::as_bytes(std::span(three))}, (**service->get(at("a"))).version);
+  ASSERT_TRUE(third.is_ok() && third->has_value());
+  EXPECT_EQ(**third, (**service->get(at("a"))).version);
   ASSERT_TRUE(put({{"a", "one"}}).is_ok());
   EXPECT_FALSE(*put_if("a", "six", first));  // the same bytes, and another version
   ASSERT_TRUE(service->remove(at("a")).is_ok());

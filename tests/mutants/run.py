@@ -20,7 +20,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2]
 NEEDED = ("CMakeLists.txt", "CMakePresets.json", "bindings", "cmake", "include", "src", "tests", "third_party", "tools")
 # A mutant without "test" is the first one's; "filter" names those of its cases that are run.
-TARGETS = ("checkpoint_files_test", "copy_on_write_test", "grib2_test", "journal_test", "record_memory_test", "repeated_bytes_test", "shared_flush_test", "sim_line_test", "sim_pages_test", "sim_served_test", "sim_shared_test", "sim_streams_test", "storage_object_files", "storage_posix", "storage_replace", "zarr_test")
+TARGETS = ("checkpoint_files_test", "copy_on_write_test", "grib2_test", "journal_test", "record_memory_test", "repeated_bytes_test", "shared_flush_test", "sim_line_test", "sim_pages_test", "sim_served_test", "sim_shared_test", "sim_streams_test", "storage_object_files", "storage_posix", "storage_replace", "stream_resume_test", "zarr_test")
 TIME_LIMIT = 300
 
 

@@ -4,6 +4,7 @@
 // the row. Index, lock and manifest lie there, too.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "engine/pipeline/method.hpp"
@@ -40,8 +41,14 @@ struct Heard {
   Uuid run;
 };
 
-Heard run(const Job& job, const std::shared_ptr<const StreamPlan>& plan, std::int64_t first,
-          std::int64_t end) {
+/// What happens elsewhere before a step of a run, whose steps before are durable by then.
+struct Meanwhile {
+  std::int64_t step = -1;
+  std::function<void()> happens{};
+};
+
+Heard run(const Job& job, const std::shared_ptr<const StreamPlan>& plan, std::int64_t first, std::int64_t end,
+          const Meanwhile& meanwhile = {}) {
   SessionWorld world(job);
   std::vector<Arrays> arrays(static_cast<std::size_t>(world.ranks()));
   std::vector<Heard> heard(arrays.size());
@@ -53,6 +60,10 @@ Heard run(const Job& job, const std::shared_ptr<const StreamPlan>& plan, std::in
     if (!told.created.is_ok()) return;
     heard[me].run = stream.position().run;
     for (std::int64_t step = first; step < end; ++step) {
+      if (step == meanwhile.step) {
+        EXPECT_TRUE(stream.wait(true).is_ok());
+        if (rank.rank() == 0) meanwhile.happens();
+      }
       stream.begin(step * kHalfDay);
       for (std::size_t i = 0; i < plan->fields.size(); ++i) {
         std::vector<float>& array = arrays[me][{step, static_cast<int>(i)}];
@@ -203,6 +214,17 @@ TEST_F(SimWholeObjects, are_refused_to_methods_by_which_several_servers_write_on
   EXPECT_GE(refused, 2);
 }
 
+TEST_F(SimWholeObjects, have_the_method_of_one_writer_where_none_is_chosen_and_errors_name_it) {
+  if (!writes_zarr()) GTEST_SKIP();
+  const auto plan = StreamPlan::make(place + "fc.zarr", "base=2026-03-01 format=zarr mpiio_hints=a=b",
+                                     {{"t", *layout::Layout::replicated({2}, 1), "levels=hybrid:1-2"}});
+  Job job;
+  job.nodes = nodes_of(1, 1);
+  const Status refused = plan.is_ok() ? run(job, *plan, 0, 1).told.created : plan.status();
+  EXPECT_EQ(refused.code(), Code::settings);
+  EXPECT_NE(refused.text().find("the stream has method=writer"), std::string::npos) << refused.text();
+}
+
 TEST_F(SimWholeObjects, are_no_place_for_files_that_are_written_piece_by_piece) {
   const auto raw = StreamPlan::make(place + "fc.data", "base=2026-03-01 format=raw",
                                     {{"t", *layout::Layout::replicated({2}, 1), "levels=hybrid:1-2"}});
@@ -312,6 +334,111 @@ TEST_F(SimWholeObjects, that_a_killed_run_has_left_are_continued_without_a_check
     EXPECT_TRUE(second.failures.empty()) << second.failures.begin()->second;
     EXPECT_TRUE(second.closed.is_ok()) << second.closed.text();
     ASSERT_TRUE(left_there() == truth);
+  }
+}
+
+/// A run is stopped for a time. Somebody takes it for dead and removes its locks, and another run goes on in
+/// its place to the end. Then the first one wakes.
+TEST_F(SimWholeObjects, of_a_run_that_has_taken_the_place_of_another_stay_as_they_are_when_that_wakes) {
+  if (!writes_zarr()) GTEST_SKIP();
+  constexpr std::int64_t stopped = 3, end = 6;
+  for (const std::string pattern : {"fc.zarr", "fc_{valid:%Y%m%d}.zarr"}) {
+    for (const std::string more : {"existing=continue", "existing=replace"}) {
+      SCOPED_TRACE(cat(pattern, " ", more));
+      const auto plan = StreamPlan::make(place + pattern, cat("base=2026-03-01 format=zarr ", more),
+                                         {{"t", *layout::Layout::block({6, 6}, 2), "levels=hybrid:1-2"}});
+      ASSERT_TRUE(plan.is_ok()) << plan.status().text();
+      const bool continues = more == "existing=continue";
+      Job job;
+      job.nodes = nodes_of(2, 1);
+      keyed_places().clear();
+      if (continues) EXPECT_TRUE(run(job, *plan, 0, stopped).told.closed.is_ok());
+      EXPECT_TRUE(run(job, *plan, continues ? stopped : 0, end).told.closed.is_ok());
+      const auto theirs = keyed_places().all();
+
+      keyed_places().clear();
+      keyed_places().restart({});
+      const Told woken = run(job, *plan, 0, end,
+                             {stopped,
+                              [&] {
+                                keyed_places().replace_all(theirs);
+                                keyed_places().restart({});
+                              }})
+                             .told;
+      EXPECT_EQ(keyed_places().changes(), 0);
+      EXPECT_TRUE(keyed_places().all() == theirs);
+      for (std::int64_t step = stopped; step < end; ++step)
+        EXPECT_TRUE(woken.failures.contains(step)) << step;
+      EXPECT_FALSE(woken.closed.is_ok());
+    }
+  }
+}
+
+/// The other run puts the index between this run's look at it and its put.
+TEST_F(SimWholeObjects, that_are_an_index_are_lost_for_good_to_the_run_that_comes_second) {
+  if (!writes_zarr()) GTEST_SKIP();
+  const auto plan = StreamPlan::make(place + "fc.zarr", "base=2026-03-01 format=zarr",
+                                     {{"t", *layout::Layout::replicated({2}, 1), "levels=hybrid:1-2"}});
+  Job job;
+  job.nodes = nodes_of(1, 1);
+  EXPECT_TRUE(run(job, *plan, 0, 2).told.closed.is_ok());
+  const std::string path = place + "fc.zarr.trx";
+  const auto target = stores::with_stores(storage::memory_target());
+  Result<streams::IndexWriter> index = streams::IndexWriter::open_existing(*target, path);
+  ASSERT_TRUE(index.is_ok()) << index.status().text();
+  const streams::IndexStep step{2, 2 * kHalfDay, index->data_end(), index->data_end(), {}};
+  const Status appended = index->append(step);
+  ASSERT_TRUE(appended.is_ok()) << appended.text();
+  auto theirs = keyed_places().all();
+  std::swap(theirs.at(path).back(), theirs.at(path).front());  // of the same size
+  keyed_places().replace_all(theirs);
+  EXPECT_EQ(index->sync().code(), Code::state);
+  EXPECT_EQ(index->lost().code(), Code::state);
+  EXPECT_EQ(index->append(step).code(), Code::state);
+  EXPECT_TRUE(keyed_places().all() == theirs);
+}
+
+TEST_F(SimWholeObjects, have_one_run_at_a_time) {
+  if (!writes_zarr()) GTEST_SKIP();
+  const auto plan = StreamPlan::make(place + "fc.zarr", "base=2026-03-01 format=zarr",
+                                     {{"t", *layout::Layout::block({6, 6}, 2), "levels=hybrid:1-2"}});
+  Job job;
+  job.nodes = nodes_of(2, 1);
+  for (const std::string lock : {"fc.zarr.lock", "fc.zarr.stream.lock"}) {
+    keyed_places().clear();
+    const std::string text = "tailrace lock: elsewhere boot pid:[1] 1 1 6f1c0d2e\n";
+    const storage::ObjectService::Object object{place + lock, std::as_bytes(std::span(text))};
+    ASSERT_TRUE(keyed_places().put({&object, 1}).is_ok());
+    const Told second = run(job, *plan, 0, 2).told;
+    EXPECT_TRUE(!second.created.is_ok() || second.failures.size() == 2);
+    const std::string why = second.failures.empty() ? second.created.text() : second.failures.begin()->second;
+    EXPECT_NE(why.find("elsewhere"), std::string::npos) << lock << ": " << why;
+    EXPECT_EQ(keyed_places().all().at(place + lock).size(), text.size());
+    EXPECT_FALSE(keyed_places().all().contains(place + "fc.zarr/zarr.json"));
+  }
+}
+
+TEST_F(SimWholeObjects, that_have_no_room_for_a_time_get_the_step_if_the_stream_waits) {
+  if (!writes_zarr()) GTEST_SKIP();
+  for (const bool waits : {true, false}) {
+    const auto plan = StreamPlan::make(
+        place + "fc.zarr", cat("base=2026-03-01 format=zarr on_full=", waits ? "wait:1h" : "fail"),
+        {{"t", *layout::Layout::block({6, 6}, 2), "levels=hybrid:1-2"}});
+    ASSERT_TRUE(plan.is_ok()) << plan.status().text();
+    Job job;
+    job.nodes = nodes_of(2, 1);
+    keyed_places().clear();
+    keyed_places().restart({});
+    const Told told = run(job, *plan, 0, 3,
+                          {1,
+                           [&] {
+                             keyed_places().restart({1, false, false, ENOSPC});
+                           }})
+                          .told;
+    EXPECT_TRUE(keyed_places().has_failed());
+    EXPECT_EQ(told.failures.size(), waits ? 0U : 1U);
+    keyed_places().restart({});
+    EXPECT_EQ(left_there().indexes["fc.zarr.trx"].steps.size(), waits ? 3U : 2U);
   }
 }
 

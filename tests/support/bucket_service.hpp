@@ -24,6 +24,7 @@ class BucketService final : public ObjectService {
     std::int64_t nth = 0;      // the change that fails, counted from 1; 0: none
     bool lasts = false;        // all calls behind it fail, too, and change nothing
     bool is_made_yet = false;  // the change is made, and fails all the same
+    int error = EIO;
   };
 
   /// Counts changes anew. Each object that is put, copied or removed is a change.
@@ -39,6 +40,12 @@ class BucketService final : public ObjectService {
     std::map<std::string, ByteVector> copy;
     for (const auto& [name, whole] : objects_) copy.emplace(name, whole.bytes);
     return copy;
+  }
+  /// Has these objects and no others, all of new versions: what other processes have left meanwhile.
+  void replace_all(const std::map<std::string, ByteVector>& all) {
+    const std::lock_guard guard(mutex_);
+    objects_.clear();
+    for (const auto& [name, bytes] : all) set({name, bytes});
   }
   void clear() {
     const std::lock_guard guard(mutex_);
@@ -73,13 +80,14 @@ class BucketService final : public ObjectService {
     for (const Object& each : objects) TR_TRY(change("put", each.name, [&] { set(each); }));
     return {};
   }
-  Result<bool> put_if(const Object& object, const std::string& version) override {
+  Result<std::optional<std::string>> put_if(const Object& object, const std::string& version) override {
     const std::lock_guard guard(mutex_);
     TR_TRY(look("put", object.name));
     const auto found = objects_.find(object.name);
-    if ((found == objects_.end() ? "" : found->second.version) != version) return false;
+    if ((found == objects_.end() ? "" : found->second.version) != version)
+      return std::optional<std::string>();
     TR_TRY(change("put", object.name, [&] { set(object); }));
-    return true;
+    return std::optional(objects_[object.name].version);
   }
   Status remove(const std::string& name) override {
     const std::lock_guard guard(mutex_);
@@ -111,7 +119,7 @@ class BucketService final : public ObjectService {
     TR_TRY(look(operation, name));
     if (++changes_ != plan_.nth) return make(), Status();
     if (plan_.is_made_yet) make();
-    return io_error(operation, name, EIO);
+    return io_error(operation, name, plan_.error);
   }
 
   mutable std::mutex mutex_;

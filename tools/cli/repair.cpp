@@ -16,6 +16,7 @@
 #include "ground/base/text.hpp"
 #include "ground/journal/flushed.hpp"
 #include "ground/journal/kept_flushes.hpp"
+#include "ground/storage/objects/places.hpp"
 
 namespace tailrace::cli {
 namespace {
@@ -31,6 +32,7 @@ struct RepairArguments {
 /// Brings a shared file back to its last flush. Returns false, and does nothing, if it is no shared file, or
 /// if its program has closed it. Follows symbolic links, since the undo files lie beside the file itself.
 Result<bool> repair_shared_file(const std::string& name) {
+  if (!storage::is_of_files(name)) return false;  // a place of whole objects has no shared files
   const std::shared_ptr<storage::Target> target = storage::default_target();
   const std::string path = target->behind_links(name);
   const Result<bool> is_left = journal::is_left_open(*target, path);

@@ -108,13 +108,14 @@ Status OpenFiles::finish(const std::string& path, storage::Round& round) {
   return status;
 }
 
-Status OpenFiles::sync(const std::string& path, storage::MakeWriter make) {
+Status OpenFiles::sync(const std::string& path, storage::MakeWriter make,
+                       const std::function<Status(storage::Writer&)>& how) {
   Status status = with(path, make, [&](Open& open) -> Status {
     {
       const std::lock_guard lock(mutex_);
       if (const auto lost = lost_.find(path); lost != lost_.end()) return lost->second;
     }
-    TR_TRY(open.writer->sync());
+    TR_TRY(how(*open.writer));
     open.unsynced = false;
     return {};
   });

@@ -43,8 +43,10 @@ class OpenFiles {
                                                 std::int64_t epoch, std::span<const storage::Extent> extents);
   /// Waits until the round is over, and returns what became of it. Its file may be closed by now.
   Status finish(const std::string& path, storage::Round& round);
-  /// Synchronises the bytes written to the path. After a failure the next write() opens the file anew.
-  Status sync(const std::string& path, storage::MakeWriter make);
+  /// Synchronises the bytes written to the path by `how`, which calls Writer::sync(), maybe more than once.
+  /// After a failure the next write() opens the file anew.
+  Status sync(const std::string& path, storage::MakeWriter make,
+              const std::function<Status(storage::Writer&)>& how);
   /// Makes the next write() open the file anew.
   void forget(const std::string& path);
   [[nodiscard]] storage::Target& target() const { return *target_; }

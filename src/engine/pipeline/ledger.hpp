@@ -46,10 +46,13 @@ class Ledger {
   /// Creates the file and its index (directory entry durable), after checking that `expected` bytes have
   /// room.
   virtual Result<Begun> begin_file(const std::string& path, std::int64_t lead, Bytes expected) = 0;
+  /// Asked before a step's bytes are made durable where that puts them over what lies there (places of whole
+  /// objects). Code::state if another run has taken the file.
+  virtual Status check_owner(const std::string& path) = 0;
   /// Called once the step's bytes are on storage. Writes its index record and makes it durable.
   virtual Status commit(const StepEntry& step) = 0;
   /// Removes the bytes of a failed step: cuts the file to `size`, or deletes it if nothing was ever committed
-  /// in it.
+  /// in it. Fails, and cuts nothing, if another run has taken the file.
   virtual Status cut(const std::string& path, Bytes size) = 0;
   /// Gives the file its final name, and marks it as whole in its index. The root calls it once no step will
   /// follow in the file. The root may try finish_file and announce again after a failure.

@@ -44,11 +44,11 @@ enum class Message : std::uint32_t {
   called = 34,      // server -> root: what became of the call there
   call_over = 35,   // root -> servers: the chunks of a call are not needed any more
   // With Method::takes_offsets:
-  begun = 36,  // root -> servers: chunks of a step may take their offsets, or are left out
-  taken = 37,  // owner -> root: the offsets that a chunk has taken, and what became of it
-  add = 38,    // server -> root: an add to a counter, where there are no one-sided ones
-  added = 39,  // root -> server: the counter's value before
-  alive = 30,  // compute rank -> its server, server -> server 0: a compute rank has called the library
+  begun = 36,        // root -> servers: chunks of a step may take their offsets, or are left out
+  taken = 37,        // owner -> root: the offsets that a chunk has taken, and what became of it
+  add = 38,          // server -> root: an add to a counter, where there are no one-sided ones
+  added = 39,        // root -> server: the counter's value before
+  alive = 30,        // compute rank -> its server, server -> server 0: a compute rank has called the library
   wants_trial = 40,  // compute rank 0 -> server 0: all servers try whether they can append to a file together
   trial = 41,        // server 0 -> servers: the trial has its turn, in the order of the calls
   tried = 42,        // server -> compute rank 0: what became of it

@@ -105,7 +105,8 @@ Status Stream::choose_method() {
     request_.options.method = set.origin != "default" || is_of_files
                                   ? set.value
                                   : std::string(pipeline::default_method_of_one_writer().name);
-    chosen = cat(set.origin == "environment" ? environment_name(set.name) : set.name, "=", set.value);
+    chosen = cat(set.origin == "environment" ? environment_name(set.name) : set.name, "=",
+                 request_.options.method);
     if (set.value != pipeline::chosen_method) TR_TRY(pipeline::find_method(set.value).status().in(chosen));
   }
   const bool is_chosen = request_.options.method == pipeline::chosen_method;

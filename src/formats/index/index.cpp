@@ -81,6 +81,17 @@ Result<std::size_t> whole_steps(File& data, const IndexContents& contents, std::
   return count;
 }
 
+Status check_run_in(File& file, const std::string& path, const Uuid& run) {
+  std::array<std::byte, kIndexPrefix> prefix{};
+  const Result<Bytes> got = file.read(prefix, 0);
+  TR_TRY(got.status());
+  const Result<Uuid> now = decode_run(std::span(prefix).first(static_cast<std::size_t>(*got)));
+  TR_TRY(now.status().in(path));
+  if (*now == run) return {};
+  return {Code::state, cat(path, ": now belongs to run ", now->text(), ", this is run ", run.text(),
+                           "; another job writes the same files, stop one of them")};
+}
+
 }  // namespace
 
 std::string index_path(const std::string& data_path) { return data_path + ".trx"; }
@@ -142,6 +153,12 @@ std::vector<storage::Range> ranges_of(std::span<const IndexStep> steps) {
     for (const IndexRecord& each : step.records) ranges.push_back({each.offset, each.length});
   }
   return ranges;
+}
+
+Status check_run(Target& target, const std::string& path, const Uuid& run) {
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+  TR_TRY(file.status());
+  return check_run_in(**file, path, run);
 }
 
 Result<Recovered> recover(Target& target, const std::string& data_path, const Reopen& options) {
@@ -236,17 +253,16 @@ Result<IndexWriter> IndexWriter::open_existing(Target& target, const std::string
 // must not write into a newer run's index. Open the path anew, because our descriptor may belong to a file
 // that was replaced.
 Status IndexWriter::check_owner() {
+  TR_TRY(lost_);
+  Status owner = look_for_owner();
+  if (owner.code() == Code::state) lost_ = owner;
+  return owner;
+}
+
+Status IndexWriter::look_for_owner() {
   Result<std::unique_ptr<File>> now = target_->open(path_, OpenMode::read);
   TR_TRY(now.status());
-  std::array<std::byte, kIndexPrefix> prefix{};
-  const Result<Bytes> got = (*now)->read(prefix, 0);
-  TR_TRY(got.status());
-  const Result<Uuid> run = decode_run(std::span(prefix).first(static_cast<std::size_t>(*got)));
-  TR_TRY(run.status().in(path_));
-  if (*run != header_.run) {
-    return {Code::state, cat(path_, ": now belongs to run ", run->text(), ", this is run ",
-                             header_.run.text(), "; another job writes the same files, stop one of them")};
-  }
+  TR_TRY(check_run_in(**now, path_, header_.run));
   const Result<Bytes> size = (*now)->size();
   TR_TRY(size.status());
   if (*size == written_.mark.position || (dirty_tail_ && *size > written_.mark.position)) return {};
@@ -293,6 +309,8 @@ Status IndexWriter::sync() {
     synced_ = written_;
     return {};
   }
+  // Another run has changed the object since (ObjectFiles): what is there now is not this writer's.
+  if (synced.code() == Code::state) return lost_ = synced;
   const Status taken = take_back();
   if (taken.is_ok()) return synced;
   lost_ = taken.in(cat(path_, ": a step that failed could not be taken back"));

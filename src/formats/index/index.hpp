@@ -50,6 +50,9 @@ struct Recovered {
   Bytes data_bytes_cut = 0;
 };
 
+/// Local. Blocks on storage. Code::state, with both runs, if the index at the path is not that of this run.
+Status check_run(storage::Target& target, const std::string& path, const Uuid& run);
+
 /// Returns the places of all records of the steps.
 std::vector<storage::Range> ranges_of(std::span<const IndexStep> steps);
 
@@ -84,13 +87,14 @@ class IndexWriter {
   /// same step, or another one, may be appended.
   Status append(const IndexStep& step);
   /// Returns success if the file at the path is still this run's and only this writer has changed it,
-  /// otherwise Code::state.
+  /// otherwise Code::state. The index is lost then for good: the data are another run's, and the caller must
+  /// neither write nor cut them.
   Status check_owner();
   /// Adds the closing record, which says that no step follows: the file was rolled over or the stream closed.
   Status append_closed();
   /// Makes the records durable. If it fails, it removes everything since the last successful sync, so that
-  /// the index never lists a step that failed. If removing fails, too, lost() says why, and nothing may be
-  /// appended or cut any more.
+  /// the index never lists a step that failed. If removing fails, too, or another run has the index now,
+  /// lost() says why, and nothing may be appended or cut any more.
   Status sync();
   Status close();
   [[nodiscard]] const Status& lost() const { return lost_; }
@@ -106,6 +110,7 @@ class IndexWriter {
               IndexHeader header)
       : target_(&target), path_(std::move(path)), file_(std::move(file)), header_(std::move(header)) {}
   Status write(const ByteVector& record);
+  Status look_for_owner();
   Status take_back();
 
   storage::Target* target_;

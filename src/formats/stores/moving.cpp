@@ -76,6 +76,14 @@ Status Moving::end(const std::string& from, const std::string& to) {
   TR_TRY(state.status());
   if (*state == State::none) return {};
   if (*state == State::copying) {
+    // The old store goes only while there is a new one.
+    const Result<bool> has_new = objects_(from)->exists(begun_with_);
+    TR_TRY(has_new.status());
+    if (!*has_new)
+      return {Code::corrupt, cat(Note(objects_, to).name(), ": says that ", from, " takes the place of ", to,
+                                 ", and ", from, " is not there; ", to,
+                                 " stays as it is. If it is the store "
+                                 "to keep, remove the note")};
     TR_TRY(remove_store(to));
     TR_TRY(copy_all(from, to));
     TR_TRY(note(to, State::copied));

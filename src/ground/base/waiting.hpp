@@ -32,8 +32,9 @@ class GrowingPause {
 /// Which failure passes by itself, and how long it is worth waiting for that.
 struct Patience {
   Code code;
-  std::chrono::nanoseconds period;  // between two attempts
-  std::chrono::nanoseconds limit;   // 0: there is one attempt
+  std::chrono::nanoseconds period;             // between two attempts
+  std::chrono::nanoseconds limit;              // 0: there is one attempt
+  std::chrono::nanoseconds longest_period{0};  // the period doubles up to this
 };
 
 /// Calls `attempt`, which returns a Status or a Result, until it no longer fails with the patience's code, or
@@ -48,12 +49,13 @@ auto try_patiently(const Patience& patience, Attempt attempt) {
       return tried.status().code();
   };
   const auto begin = std::chrono::steady_clock::now();
+  GrowingPause pause(patience.period, patience.longest_period);
   for (;;) {
     auto tried = attempt();
     if (fails_with(tried) != patience.code) return tried;
     const std::chrono::nanoseconds left = patience.limit - (std::chrono::steady_clock::now() - begin);
     if (left <= std::chrono::nanoseconds::zero()) return tried;
-    std::this_thread::sleep_for(std::min(patience.period, left));
+    std::this_thread::sleep_for(std::min(pause.next(), left));
   }
 }
 

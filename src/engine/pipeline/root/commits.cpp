@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ground/base/log.hpp"
+#include "ground/storage/objects/places.hpp"
 
 namespace tailrace::pipeline {
 
@@ -224,10 +225,12 @@ bool Commits::commit() {
         decide(number, step);
       } else if (!files_.try_again(number)) {
         step.status = files_.not_whole().at(cause_in(number, Stage::finish_earlier_file));
-        if (step.status.is_ok())
+        if (!step.status.is_ok())
+          start_commit(number, step);  // takes back the written bytes
+        else if (storage::is_of_files(step.entry.path))
           start_sync(number, step);
         else
-          start_commit(number, step);  // takes back the written bytes
+          start_check(number, step);
       }
       return true;
     case Step::State::synced:
@@ -247,6 +250,17 @@ std::vector<codec::Patch> Commits::rest_of(Step& step) const {
   std::vector<codec::Patch> rest = codec_.rest_of_step(step.entry.lead, step.previous_lead, put);
   for (codec::Patch& patch : rest) patch.offset += step.entry.begin;
   return rest;
+}
+
+/// Among whole objects a sync puts the objects of the step, over those of another run that has taken the
+/// store meanwhile. In files the bytes are written by then, and commit() looks.
+void Commits::start_check(std::int64_t number, Step& step) {
+  step.state = Step::State::checking;
+  files_.check_owner(step.entry.path, [this, number](const Status& status) {
+    Step& checked = steps_.at(number);
+    checked.note(status.at(cause_in(number, Stage::sync)));
+    checked.status.is_ok() ? start_sync(number, checked) : start_commit(number, checked);
+  });
 }
 
 /// The first of the writers also writes the rest of the step.

@@ -65,7 +65,7 @@ class Commits {
 
  private:
   struct Step {
-    enum class State { open, cutting, settled, syncing, synced, committing };
+    enum class State { open, cutting, settled, checking, syncing, synced, committing };
     StepEntry entry;
     std::int64_t previous_lead = 0;
     State state = State::open;
@@ -95,6 +95,7 @@ class Commits {
   bool settle();
   void check_gapless(std::int64_t number, Step& step);
   bool commit();
+  void start_check(std::int64_t number, Step& step);
   void start_sync(std::int64_t number, Step& step);
   [[nodiscard]] std::vector<codec::Patch> rest_of(Step& step) const;
   void start_commit(std::int64_t number, Step& step);

@@ -80,6 +80,11 @@ void StreamFiles::commit(const StepEntry& entry, const Status& synced, Done done
       });
 }
 
+void StreamFiles::check_owner(const std::string& path, Done done) {
+  run(
+      path, [path](Ledger& ledger) { return ledger.check_owner(path); }, std::move(done));
+}
+
 void StreamFiles::cut(const std::string& path, Bytes size, std::function<void()> done) {
   run(
       path, [path, size](Ledger& ledger) { return ledger.cut(path, size); },

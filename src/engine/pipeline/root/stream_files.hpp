@@ -43,6 +43,8 @@ class StreamFiles {
   /// Commits the step if `synced` is OK. If it is not, or the commit fails, cuts the file behind the last
   /// committed step.
   void commit(const StepEntry& entry, const Status& synced, Done done);
+  /// Looks whether the file is still this run's (Ledger::check_owner).
+  void check_owner(const std::string& path, Done done);
   /// Cuts the file at `size`. A file that cannot be cut is broken.
   void cut(const std::string& path, Bytes size, std::function<void()> done);
   /// Returns true if a file is being finished, or is to be.

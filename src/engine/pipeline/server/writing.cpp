@@ -7,6 +7,7 @@
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
+#include "ground/storage/objects/places.hpp"
 
 namespace tailrace::pipeline {
 
@@ -49,17 +50,13 @@ RecordExtents extents_of(const Placed& placed, std::size_t first_record, std::si
 
 }  // namespace
 
-/// Writes the extents. While storage has no space, tries again until the stream's wait for space is over.
-/// With `first`, the first try was made already.
-Status Writing::write_patiently(const std::string& path, std::int64_t step, std::span<const Extent> extents,
-                                Spent& spent, std::optional<Status> first) {
-  Context& context = stream_.context;
+/// While storage has no space, tries again until the stream's wait for space is over.
+Status Writing::patiently(const std::string& path, Spent& spent, const std::function<Status()>& attempt) {
   Patience patience = stream_.opening.policy.patience_for_space(std::chrono::milliseconds(250));
-  patience.limit -= std::chrono::nanoseconds(context.line.now() - spent.begin);
+  patience.limit -= std::chrono::nanoseconds(stream_.context.line.now() - spent.begin);
   std::int64_t tries = 0;
   Status status = try_patiently(patience, [&] {
-    Status tried = first ? *std::exchange(first, std::nullopt)
-                         : context.files.write(path, stream_.make_writer(), step, extents);
+    Status tried = attempt();
     const bool waits = tried.code() == patience.code && patience.limit > patience.limit.zero();
     if (++tries == 1 && waits && !lacks_room_.exchange(true))
       log(LogLevel::warn, cat(tried.text(), "; the stream waits for room (on_full=wait)"));
@@ -69,6 +66,23 @@ Status Writing::write_patiently(const std::string& path, std::int64_t step, std:
     log(LogLevel::warn, cat(path, ": there is room again"));
   spent.waits += tries - 1;
   return status;
+}
+
+/// Writes the extents. With `first`, the first attempt was made already.
+Status Writing::write_patiently(const std::string& path, std::int64_t step, std::span<const Extent> extents,
+                                Spent& spent, std::optional<Status> first) {
+  return patiently(path, spent, [&] {
+    return first ? *std::exchange(first, std::nullopt)
+                 : stream_.context.files.write(path, stream_.make_writer(), step, extents);
+  });
+}
+
+/// A place of whole objects takes the bytes in the sync, which is where it lacks room, and gets again what it
+/// may not have. In files a sync that failed has lost bytes.
+Status Writing::sync_patiently(const std::string& path, Spent& spent) {
+  return stream_.context.files.sync(path, stream_.make_writer(), [&](storage::Writer& writer) {
+    return storage::is_of_files(path) ? writer.sync() : patiently(path, spent, [&] { return writer.sync(); });
+  });
 }
 
 Status Writing::write_records(Placed& placed, Spent& spent) {
@@ -300,7 +314,7 @@ void Writing::sync(const std::string& path, std::int64_t step, std::vector<codec
           if (status.is_ok()) status = write_patch(path, step, patch, *spent);
         }
         spent->written = stream_.context.line.now();
-        if (status.is_ok()) status = stream_.context.files.sync(path, stream_.make_writer());
+        if (status.is_ok()) status = sync_patiently(path, *spent);
         spent->end = stream_.context.line.now();
         return status;
       },

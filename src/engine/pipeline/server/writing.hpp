@@ -43,6 +43,8 @@ class Writing {
 
  private:
   struct Spent;
+  Status patiently(const std::string& path, Spent& spent, const std::function<Status()>& attempt);
+  Status sync_patiently(const std::string& path, Spent& spent);
   Status write_patiently(const std::string& path, std::int64_t step, std::span<const storage::Extent> extents,
                          Spent& spent, std::optional<Status> first = {});
   using Records = std::pair<std::size_t, std::size_t>;  // from the first to one behind the last

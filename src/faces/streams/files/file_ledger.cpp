@@ -91,6 +91,7 @@ class FileLedger final : public pipeline::Ledger {
       return Status(Code::state, cat("the step at ", pairs_.times().at(lead), " belongs to ", path,
                                      ", which was complete when a later step went to another file"));
     }
+    TR_TRY(check_open_ones());
     Result<Pairs::Beginning> beginning = pairs_.begin(path, lead, expected);
     TR_TRY(beginning.status());
     const std::lock_guard guard(mutex_);
@@ -99,6 +100,11 @@ class FileLedger final : public pipeline::Ledger {
     else
       to_finish_.insert(path);
     return std::move(beginning->begun);
+  }
+
+  Status check_owner(const std::string& path) override {
+    OpenPair* const open = find_open(path);
+    return open != nullptr ? open->index.check_owner() : Status();
   }
 
   Status commit(const StepEntry& entry) override {
@@ -129,8 +135,9 @@ class FileLedger final : public pipeline::Ledger {
 
   Status cut(const std::string& path, Bytes size) override {
     OpenPair* const open = find_open(path);
-    // Data that the index still tells of are never cut.
-    if (open != nullptr) TR_TRY(open->index.lost());
+    // Data that the index still tells of are never cut, and neither are those of another run that has taken
+    // the file meanwhile: a process that was stopped for a time finds them when it wakes.
+    if (open != nullptr) TR_TRY(open->index.check_owner());
     const std::string data = open != nullptr ? written_to(path, open->again) : path;
     const Result<std::unique_ptr<storage::File>> file =
         pairs_.target().open(data, storage::OpenMode::existing);
@@ -256,6 +263,22 @@ class FileLedger final : public pipeline::Ledger {
       const Status finished = listing.finish(pairs_.target(), path, records_of(path));
       warn_of_listing(path, listing.kind(), finished);
     }
+  }
+
+  /// Returns Code::state if another run has taken one of the open files: it has taken the stream, and with
+  /// existing=replace this run would remove the next file of the other one. Jobs of those files may run now.
+  Status check_open_ones() {
+    std::vector<std::pair<std::string, Uuid>> indexes;
+    {
+      const std::lock_guard guard(mutex_);
+      for (const auto& [path, file] : open_)
+        indexes.emplace_back(index_path(written_to(path, file.again)), file.index.header().run);
+    }
+    for (const auto& [index, run] : indexes) {
+      const Status owner = check_run(pairs_.target(), index, run);
+      if (owner.code() == Code::state) return owner;
+    }
+    return {};
   }
 
   /// Returns the entry of an open file. Only jobs of the file itself touch it.

@@ -136,7 +136,9 @@ class Turn {
 
 // Two processes that finish files in one directory at the same moment must both get their line.
 Result<std::shared_ptr<void>> lock_manifest(Target& target, const std::string& path) {
-  const Patience patience{Code::state, std::chrono::milliseconds(2), std::chrono::seconds(10)};
+  // Each try costs calls of storage: among whole objects some of a service far away.
+  const Patience patience{Code::state, std::chrono::milliseconds(2), std::chrono::seconds(10),
+                          std::chrono::milliseconds(250)};
   Result<std::shared_ptr<void>> lock = try_patiently(patience, [&] { return target.lock(path + ".lock"); });
   if (lock.status().code() == Code::state) return Status(Code::timeout, lock.status().text());
   return lock;

@@ -112,6 +112,11 @@ Result<Pairs::Beginning> Pairs::begin(const std::string& path, std::int64_t lead
 }
 
 Result<std::optional<WholePair>> Pairs::finish(const std::string& path, OpenPair& file) {
+  // What another run has taken is not finished here, and not removed.
+  if (!file.closed) {
+    const Status owner = file.index.check_owner();
+    if (owner.code() == Code::state) return owner;
+  }
   if (file.index.steps() == 0) {
     TR_TRY(remove_empty(path, file));
     return std::optional<WholePair>();

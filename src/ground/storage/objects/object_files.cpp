@@ -2,6 +2,7 @@
 #include "ground/storage/objects/object_files.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <limits>
 #include <optional>
@@ -18,8 +19,35 @@ struct ObjectFileContent {
   std::mutex mutex;
   std::string name;
   std::optional<ByteVector> bytes;  // nothing: they were not needed yet
+  std::string version;              // of the object from which `bytes` come; "" if there was none
+  std::optional<ByteVector> tried;  // what a put that failed may have made of the object
   bool is_changed = false;          // since they were put
-  bool is_removed = false;          // the name belongs to no file any more, or to another one
+  /// The name belongs to no file any more, or to another one. Whoever looks for the name reads it without the
+  /// mutex.
+  std::atomic<bool> is_removed = false;
+
+  /// Reads the object, unless its bytes are here. The caller holds the mutex.
+  Status load(ObjectService& service) {
+    if (bytes) return {};
+    Result<std::optional<ObjectService::Whole>> whole = service.get(name);
+    TR_TRY(whole.status());
+    if (!whole->has_value()) return io_error("read", name, ENOENT);
+    bytes = std::move((*whole)->bytes);
+    version = std::move((*whole)->version);
+    return {};
+  }
+  /// Makes the file empty. Its first put is over the object that there is now.
+  Status make_empty(ObjectService& service) {
+    if (!is_changed) {
+      bytes.reset();
+      const Status loaded = load(service);
+      if (loaded.error_number() != ENOENT) TR_TRY(loaded);
+      if (!loaded.is_ok()) version.clear();
+    }
+    bytes.emplace();
+    is_changed = true;
+    return {};
+  }
 };
 
 namespace {
@@ -107,26 +135,13 @@ class ObjectFile final : public File {
                   ", since each change puts it whole; let the stream go on in further files, as with "
                   "{valid:%Y%m} in its name")};
     return guarded([&]() -> Status {
-      TR_TRY(load());
+      // Bytes that were put stay in memory for the next change. put() finds out whether they are still the
+      // object's.
+      TR_TRY(content_->load(*service_));
       body(*content_->bytes);
       content_->is_changed = true;
       return {};
     });
-  }
-
-  /// Bytes that were put stay in memory for the next change, unless another process has put the file since.
-  Status load() {
-    if (is_in_memory() && content_->bytes) return {};
-    if (content_->bytes) {
-      const Result<std::optional<Bytes>> size = service_->size_of(content_->name);
-      TR_TRY(size.status());
-      if (*size == std::ssize(*content_->bytes)) return {};
-    }
-    Result<std::optional<ObjectService::Whole>> whole = service_->get(content_->name);
-    TR_TRY(whole.status());
-    if (!whole->has_value()) return io_error("write", path_, ENOENT);
-    content_->bytes = std::move((*whole)->bytes);
-    return {};
   }
 
   /// A put that failed may have been made, so that the caller cannot know what the service has: the failure
@@ -134,10 +149,35 @@ class ObjectFile final : public File {
   Status put() {
     TR_TRY(failure_);
     if (!content_->is_changed || content_->is_removed) return {};
-    const ObjectService::Object object{content_->name, *content_->bytes};
-    failure_ = service_->put({&object, 1});
+    failure_ = put_over_own();
     if (failure_.is_ok()) content_->is_changed = false;
     return failure_;
+  }
+
+  /// Puts the bytes over the object from which they come. If another process has changed that, as a run does
+  /// that takes the place of this one, its object stays.
+  Status put_over_own() {
+    if (content_->tried) TR_TRY(find_whether_tried_was_put());
+    const ObjectService::Object object{content_->name, *content_->bytes};
+    Result<std::optional<std::string>> put = service_->put_if(object, content_->version);
+    if (!put.is_ok()) {
+      content_->tried = *content_->bytes;
+      return put.status();
+    }
+    if (!put->has_value())
+      return {Code::state,
+              cat("sync ", path_,
+                  ": another process has changed or removed the file since this one has read it; "
+                  "what this one would add is not written")};
+    content_->version = std::move(**put);
+    return {};
+  }
+  Status find_whether_tried_was_put() {
+    Result<std::optional<ObjectService::Whole>> now = service_->get(content_->name);
+    TR_TRY(now.status());
+    if (now->has_value() && (*now)->bytes == *content_->tried) content_->version = std::move((*now)->version);
+    content_->tried.reset();
+    return {};
   }
 
   const std::shared_ptr<ObjectService> service_;
@@ -154,7 +194,8 @@ class ObjectFile final : public File {
 ObjectFiles::Content ObjectFiles::in_use(const std::string& name) {
   const std::lock_guard guard(mutex_);
   const auto found = open_.find(name);
-  return found == open_.end() ? nullptr : found->second.lock();
+  const Content content = found == open_.end() ? nullptr : found->second.lock();
+  return content != nullptr && content->is_removed ? nullptr : content;
 }
 
 ObjectFiles::Content ObjectFiles::shared_content(const std::string& name) {
@@ -172,7 +213,7 @@ ObjectFiles::Content ObjectFiles::shared_content(const std::string& name) {
 Result<bool> ObjectFiles::has_file(const std::string& name) {
   if (const Content content = in_use(name)) {
     const std::lock_guard guard(content->mutex);
-    if (content->is_changed && !content->is_removed) return true;
+    if (content->is_changed) return true;
   }
   const Result<std::optional<Bytes>> size = service_->size_of(name);
   TR_TRY(size.status());
@@ -198,10 +239,15 @@ Result<std::unique_ptr<File>> ObjectFiles::open(const std::string& path, OpenMod
     if (!makes(mode)) return io_error(verb, path, ENOENT);
   }
   const Content content = shared_content(name);
-  if (!*exists || empties(mode)) {
+  if (!only_reads(mode)) {
     const std::lock_guard guard(content->mutex);
-    content->bytes.emplace();
-    content->is_changed = true;
+    if (!*exists || empties(mode)) TR_TRY(content->make_empty(*service_));
+    // The file's puts go over the object that there is now, or over none: whoever looks at the file later, as
+    // for its owner, sees this object, or one that stays.
+    if (!content->is_changed && !content->is_removed) {
+      content->bytes.reset();
+      TR_TRY(content->load(*service_));
+    }
   }
   return std::unique_ptr<File>(
       std::make_unique<ObjectFile>(service_, content, path, !only_reads(mode), kind_));
@@ -214,14 +260,20 @@ Status ObjectFiles::rename(const std::string& from, const std::string& to) {
   TR_TRY(exists.status());
   if (!*exists) return io_error("rename", cat(from, " to ", to), ENOENT);
   if (source == destination) return {};
-  TR_TRY(detach(destination));
-  const Content moved = in_use(source);
-  if (moved == nullptr) {
-    TR_TRY(service_->copy(source, destination));
+  const Content moved = in_use(source), replaced = in_use(destination);
+  std::mutex of_none, of_none_too;
+  const std::scoped_lock both(moved ? moved->mutex : of_none, replaced ? replaced->mutex : of_none_too);
+  if (replaced) TR_TRY(keep_bytes(*replaced));
+  if (moved != nullptr && moved->is_changed) {
+    const ObjectService::Object object{destination, *moved->bytes};
+    TR_TRY(service_->put({&object, 1}));
   } else {
-    const std::lock_guard guard(moved->mutex);
-    const ObjectService::Object object{destination, moved->bytes ? *moved->bytes : ByteVector()};
-    TR_TRY(moved->is_changed ? service_->put({&object, 1}) : service_->copy(source, destination));
+    TR_TRY(service_->copy(source, destination));
+  }
+  if (replaced) replaced->is_removed = true;
+  if (moved != nullptr) {
+    moved->bytes.reset();  // they come from an object of another version
+    moved->tried.reset();
     moved->is_changed = false;
     moved->name = destination;
   }
@@ -241,22 +293,24 @@ Status ObjectFiles::remove(const std::string& path) {
     TR_TRY(is_directory.status());
     return io_error("remove", path, *is_directory ? EISDIR : ENOENT);
   }
-  TR_TRY(detach(name));
-  return service_->remove(name);
-}
-
-/// Whoever has the file open keeps its bytes, and changes nothing under the name any more.
-Status ObjectFiles::detach(const std::string& name) {
   const Content content = in_use(name);
-  if (content == nullptr) return {};
+  if (content == nullptr) return service_->remove(name);
   const std::lock_guard guard(content->mutex);
-  if (!content->is_changed) {
-    Result<std::optional<ObjectService::Whole>> whole = service_->get(name);
-    TR_TRY(whole.status());
-    content->bytes = whole->has_value() ? std::move((*whole)->bytes) : ByteVector();
-  }
+  TR_TRY(keep_bytes(*content));
+  TR_TRY(service_->remove(name));
   content->is_removed = true;
   return {};
+}
+
+/// Whoever has the file open keeps its bytes, and changes nothing under the name any more once that is
+/// another file's or nobody's: the caller notes that behind the call of the service that makes it so. Holds
+/// the content's mutex.
+Status ObjectFiles::keep_bytes(ObjectFileContent& content) {
+  if (content.is_changed || content.is_removed) return {};
+  content.bytes.reset();
+  const Status loaded = content.load(*service_);
+  if (loaded.error_number() == ENOENT) content.bytes.emplace();
+  return loaded.error_number() == ENOENT ? Status() : loaded;
 }
 
 Status ObjectFiles::remove_directory(const std::string& path) {

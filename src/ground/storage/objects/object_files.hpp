@@ -17,9 +17,10 @@ struct ObjectFileContent;
 /// Small files that are objects of a service: the index, the lock and whatever else lies beside a store. A
 /// file's bytes are kept in memory from the first write on, shared by all who have it open in this process,
 /// and sync() or close() puts the whole object: other processes find the file as it was before or as it is
-/// then. A file that is closed by its destructor loses what was not synchronised, as in a kill. Directories
-/// are what names begin with: each of them exists, or comes to be with its first file. A rename puts the new
-/// name before it removes the old one, and a kill in between leaves both.
+/// then. If another process has put or removed the object meanwhile, sync() fails with Code::state, and that
+/// process's object stays. A file that is closed by its destructor loses what was not synchronised, as in a
+/// kill. Directories are what names begin with: each of them exists, or comes to be with its first file. A
+/// rename puts the new name before it removes the old one, and a kill in between leaves both.
 class ObjectFiles final : public Target {
  public:
   /// The most bytes of a file: each sync() puts all of them.
@@ -49,7 +50,7 @@ class ObjectFiles final : public Target {
   /// Returns what users of the file in this process share, or null if nobody has it open.
   Content in_use(const std::string& name);
   Content shared_content(const std::string& name);
-  Status detach(const std::string& name);
+  Status keep_bytes(ObjectFileContent& content);
   Result<bool> has_file(const std::string& name);
   Result<bool> has_below(const std::string& name);
 

@@ -18,7 +18,9 @@ namespace tailrace::storage {
 /// them. Names are tidy paths with the prefix of the place ("bucket://run/fc.zarr/zarr.json"); what stands
 /// between two '/' is never empty. All calls are local, block until the service has answered, and may come
 /// from several threads at once. An error names the object. Whoever reads an object whose put was answered
-/// finds the new bytes; a put that failed may have been made all the same.
+/// finds the new bytes; a put that failed may have been made all the same. The class tries calls again by
+/// itself that the service refused for being too many ("slow down") or that a network lost: what it returns
+/// is final for the caller, who tries again after Code::space alone (on_full=wait).
 class ObjectService {
  public:
   struct Object {
@@ -43,8 +45,9 @@ class ObjectService {
   /// to be. Success: all of them are durable.
   virtual Status put(std::span<const Object> objects) = 0;
   /// Puts one object if the one of this name still has this version, or with "" if there is none. Returns
-  /// false if not. Of several callers with the same version one gets true.
-  virtual Result<bool> put_if(const Object& object, const std::string& version) = 0;
+  /// the version that it has then, or nothing if it was not put. Of several callers with the same version one
+  /// puts.
+  virtual Result<std::optional<std::string>> put_if(const Object& object, const std::string& version) = 0;
   /// Copies an object, which exists. The service may do it by itself, so that no bytes come here.
   virtual Status copy(const std::string& from, const std::string& to);
   /// Removes the object. Success also if there is none.

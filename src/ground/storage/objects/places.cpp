@@ -16,9 +16,13 @@ namespace {
 /// A new kind of places is a row here, beside what the room's page (src/ground/README.md) says. The first row
 /// has all names without the prefix of another.
 struct Table {
-  std::recursive_mutex mutex;  // what makes a service may ask for the kind of a name
+  std::mutex mutex;
   std::deque<PlaceKind> kinds{{.name = "files", .use = "directories of a target, one file for each object"}};
-  std::map<const PlaceKind*, Result<std::shared_ptr<ObjectService>>> services;
+  struct Service {
+    std::mutex mutex;  // held while the service is made, which may take long
+    std::shared_ptr<ObjectService> made;
+  };
+  std::map<const PlaceKind*, Service> services;
 };
 
 Table& table() {
@@ -36,7 +40,9 @@ class NoService final : public ObjectService {
   }
   Result<std::optional<Whole>> get(const std::string& name) override { return why_.in(name); }
   Status put(std::span<const Object> objects) override { return why_.in(objects.front().name); }
-  Result<bool> put_if(const Object& object, const std::string&) override { return why_.in(object.name); }
+  Result<std::optional<std::string>> put_if(const Object& object, const std::string&) override {
+    return why_.in(object.name);
+  }
   Status remove(const std::string& name) override { return why_.in(name); }
   Result<std::vector<std::string>> list(const std::string& prefix, std::size_t) override {
     return why_.in(prefix);
@@ -58,14 +64,13 @@ class Places {
 
  private:
   ObjectsAt of(const PlaceKind& kind) {
+    Result<std::shared_ptr<ObjectService>> service = std::shared_ptr<ObjectService>();
+    if (kind.service) service = service_of(kind);
+    if (!service.is_ok()) return WholeObjects::at(std::make_shared<NoService>(service.status()));
     const std::lock_guard guard(mutex_);
     ObjectsAt& made = made_[&kind];
-    if (!made) made = kind.service ? of_service(kind) : FileObjects::at(target_, reading_);
+    if (!made) made = kind.service ? WholeObjects::at(*service) : FileObjects::at(target_, reading_);
     return made;
-  }
-  static ObjectsAt of_service(const PlaceKind& kind) {
-    const Result<std::shared_ptr<ObjectService>> service = service_of(kind);
-    return WholeObjects::at(service.is_ok() ? *service : std::make_shared<NoService>(service.status()));
   }
 
   const std::shared_ptr<Target> target_;
@@ -101,10 +106,14 @@ std::vector<const PlaceKind*> place_kinds() {
 
 Result<std::shared_ptr<ObjectService>> service_of(const PlaceKind& kind) {
   Table& all = table();
-  const std::lock_guard guard(all.mutex);
-  const auto found = all.services.find(&kind);
-  return found != all.services.end() ? found->second
-                                     : all.services.emplace(&kind, kind.service()).first->second;
+  std::unique_lock table_guard(all.mutex);
+  Table::Service& service = all.services[&kind];
+  table_guard.unlock();
+  const std::lock_guard guard(service.mutex);
+  if (service.made != nullptr) return service.made;
+  Result<std::shared_ptr<ObjectService>> made = kind.service();
+  if (made.is_ok()) service.made = *made;
+  return made;
 }
 
 ObjectsAt objects_at(std::shared_ptr<Target> target, OpenMode reading) {

@@ -19,7 +19,8 @@ struct PlaceKind {
   /// The beginning of its places' names ("bucket://"). Empty: all other names have this kind.
   std::string_view prefix{};
   /// Returns the service that keeps the objects of this kind, or the reason why this build or machine has
-  /// none. It is asked once in a process, when the first name needs it. Null for the kind of directories.
+  /// none. It is asked when the first name needs it, by one thread, and again after a failure. Null for the
+  /// kind of directories.
   std::function<Result<std::shared_ptr<ObjectService>>()> service{};
 };
 

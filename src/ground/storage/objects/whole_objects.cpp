@@ -56,7 +56,7 @@ std::unique_ptr<KeyedObjects> objects_of(const std::shared_ptr<PlacesInUse>& pla
                                          const std::string& place) {
   return std::make_unique<WholeObjects>(
       places->service(), places->of(tidy_path(place)),
-      [places](std::string other) { return objects_of(places, std::move(other)); });
+      [places](const std::string& other) { return places->of(tidy_path(other)); });
 }
 
 }  // namespace
@@ -69,16 +69,21 @@ const WholePlace::Written* WholePlace::changed(const std::string& name) const {
 }
 
 Result<std::optional<Bytes>> WholePlace::size_of(const std::string& name) {
-  const std::lock_guard guard(mutex_);
-  const Written* const found = changed(name);
-  return found != nullptr ? std::optional<Bytes>(std::ssize(found->bytes)) : service_->size_of(name);
+  {
+    const std::lock_guard guard(mutex_);
+    if (const Written* const found = changed(name)) return std::optional<Bytes>(std::ssize(found->bytes));
+  }
+  return service_->size_of(name);
 }
 
 Result<std::optional<Bytes>> WholePlace::read(const std::string& name, Bytes offset,
                                               std::span<std::byte> data) {
-  const std::lock_guard guard(mutex_);
+  std::unique_lock guard(mutex_);
   const Written* const found = changed(name);
-  if (found == nullptr) return service_->read(name, offset, data);
+  if (found == nullptr) {
+    guard.unlock();
+    return service_->read(name, offset, data);
+  }
   const ByteVector& bytes = found->bytes;
   const Bytes count = std::clamp<Bytes>(std::ssize(bytes) - offset, 0, std::ssize(data));
   std::copy_n(bytes.begin() + std::min(offset, std::ssize(bytes)), count, data.begin());
@@ -89,19 +94,21 @@ Result<WholePlace::Written*> WholePlace::loaded(const std::string& name) {
   if (const auto found = written_.find(name); found != written_.end()) return &found->second;
   Result<std::optional<ObjectService::Whole>> whole = service_->get(name);
   TR_TRY(whole.status());
+  const std::lock_guard guard(mutex_);
   Written& made = written_[name];
   if (whole->has_value()) made.bytes = std::move((*whole)->bytes);
-  made.number = ++writes_;
   return &made;
 }
 
 Status WholePlace::write(const std::string& name, Bytes offset, Parts parts,
                          std::span<const std::byte> begin) {
   return guarded([&]() -> Status {
-    const std::lock_guard guard(mutex_);
+    const std::lock_guard changes(changes_);
     const Result<Written*> object = loaded(name);
     TR_TRY(object.status());
+    const std::lock_guard guard(mutex_);
     ByteVector& bytes = (*object)->bytes;
+    if (!(*object)->is_changed) (*object)->number = ++writes_;
     (*object)->is_changed = (*object)->is_used = true;
     if (bytes.size() < begin.size()) {
       bytes.resize(begin.size());
@@ -118,37 +125,74 @@ Status WholePlace::write(const std::string& name, Bytes offset, Parts parts,
 
 /// A whole object takes the place of all parts that were written of it.
 Status WholePlace::put(std::span<const ObjectService::Object> objects) {
-  const std::lock_guard guard(mutex_);
-  for (const ObjectService::Object& each : objects) written_.erase(each.name);
+  const std::lock_guard changes(changes_);
+  for (const ObjectService::Object& each : objects) drop(each.name);
   return service_->put(objects);
 }
 
+Status WholePlace::copy_from(WholePlace& from, const std::string& source, const std::string& name,
+                             Bytes size) {
+  const Result<std::optional<Bytes>> there = from.size_of(source);
+  TR_TRY(there.status());
+  if (!there->has_value()) return io_error("copy", source, ENOENT);
+  if (**there < size)
+    return {Code::corrupt, cat(source, ": has ", counted(**there, "byte"), ", expected at least ", size,
+                               ": something else has changed it")};
+  // The service copies by itself what it has.
+  if (**there == size && !from.is_changed(source)) {
+    const std::lock_guard changes(changes_);
+    drop(name);
+    return service_->copy(source, name);
+  }
+  ByteVector bytes(static_cast<std::size_t>(size));
+  const Result<std::optional<Bytes>> got = from.read(source, 0, bytes);
+  TR_TRY(got.status());
+  if (got->value_or(0) < size) return io_error("copy", source, ESTALE);
+  const ObjectService::Object copied{name, bytes};
+  return put({&copied, 1});
+}
+
 Status WholePlace::remove(const std::string& name) {
-  const std::lock_guard guard(mutex_);
-  written_.erase(name);
+  const std::lock_guard changes(changes_);
+  drop(name);
   return service_->remove(name);
 }
 
-Result<std::vector<std::string>> WholePlace::list(const std::string& prefix, std::size_t most) {
+void WholePlace::drop(const std::string& name) {
   const std::lock_guard guard(mutex_);
+  written_.erase(name);
+}
+
+bool WholePlace::is_changed(const std::string& name) {
+  const std::lock_guard guard(mutex_);
+  return changed(name) != nullptr;
+}
+
+Result<std::vector<std::string>> WholePlace::list(const std::string& prefix, std::size_t most) {
+  // What is put between the two looks is found by both.
+  std::vector<std::string> in_memory;
+  {
+    const std::lock_guard guard(mutex_);
+    for (auto each = written_.lower_bound(prefix); each != written_.end() && each->first.starts_with(prefix);
+         ++each) {
+      if (!each->second.is_changed) continue;
+      const std::string rest = each->first.substr(prefix.size());
+      in_memory.push_back(rest.substr(0, rest.find('/')));
+    }
+  }
   Result<std::vector<std::string>> names = service_->list(prefix, most);
   TR_TRY(names.status());
-  for (auto each = written_.lower_bound(prefix); each != written_.end() && each->first.starts_with(prefix);
-       ++each) {
-    if (!each->second.is_changed) continue;
-    const std::string rest = each->first.substr(prefix.size());
-    names->push_back(rest.substr(0, rest.find('/')));
-  }
+  names->insert(names->end(), in_memory.begin(), in_memory.end());
   std::ranges::sort(*names);
   names->erase(std::unique(names->begin(), names->end()), names->end());
   if (names->size() > most) names->resize(most);
   return names;
 }
 
-/// Objects of this step may get further parts in the next one, as the times do. They stay in memory until a
-/// sync() that finds them unchanged.
+/// Small objects of this step may get further parts in the next one, as the times do. They stay in memory
+/// until a sync() that finds them unchanged. Others are large, and mostly whole: they go behind their put.
 Status WholePlace::sync() {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard changes(changes_);
   std::vector<std::pair<const std::string, Written>*> changed;
   for (auto& each : written_) {
     if (each.second.is_changed) changed.push_back(&each);
@@ -160,14 +204,21 @@ Status WholePlace::sync() {
     for (; next < changed.size() && next < first + KeyedObjects::most_at_once; ++next)
       together.push_back({changed[next]->first, changed[next]->second.bytes});
     TR_TRY(service_->put(together));
-    for (std::size_t i = first; i < next; ++i) changed[i]->second.is_changed = false;
+    const std::lock_guard guard(mutex_);
+    for (std::size_t i = first; i < next; ++i) {
+      Written& object = changed[i]->second;
+      object.is_changed = false;
+      if (std::ssize(object.bytes) > most_kept) written_.erase(written_.find(changed[i]->first));
+    }
   }
+  const std::lock_guard guard(mutex_);
   std::erase_if(written_, [](const auto& each) { return !each.second.is_used; });
   for (auto& [name, object] : written_) object.is_used = false;
   return {};
 }
 
 void WholePlace::give_up_writes() {
+  const std::lock_guard changes(changes_);
   const std::lock_guard guard(mutex_);
   written_.clear();
 }
@@ -239,16 +290,8 @@ Status WholeObjects::put(std::span<const Text> objects) {
 
 Status WholeObjects::copy_from(const std::string& place, const std::string& key, Bytes size) {
   return guarded([&]() -> Status {
-    const std::unique_ptr<KeyedObjects> from = others_(place);
-    ByteVector bytes(static_cast<std::size_t>(size));
-    const Result<std::optional<Bytes>> got = from->read(key, 0, bytes);
-    TR_TRY(got.status());
-    if (!got->has_value()) return io_error("copy", from->name_of(key), ENOENT);
-    if (got->value_or(0) < size)
-      return {Code::corrupt, cat(from->name_of(key), ": has ", counted(got->value_or(0), "byte"),
-                                 ", expected at least ", size, ": something else has changed it")};
-    const ObjectService::Object copied{name_of(key), bytes};
-    return shared_->put({&copied, 1});
+    const std::shared_ptr<WholePlace> from = others_(place);
+    return shared_->copy_from(*from, names_below(from->place()) + key, name_of(key), size);
   });
 }
 

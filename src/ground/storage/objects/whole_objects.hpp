@@ -26,28 +26,36 @@ class WholePlace {
   /// Writes a part, as KeyedObjects::write() does. The whole object stays in memory until sync().
   Status write(const std::string& name, Bytes offset, Parts parts, std::span<const std::byte> begin);
   Status put(std::span<const ObjectService::Object> objects);
+  /// Makes the object `name` from the first `size` bytes of the object `source` of another place.
+  Status copy_from(WholePlace& from, const std::string& source, const std::string& name, Bytes size);
   Status remove(const std::string& name);
   /// Returns the names behind `prefix`, as ObjectService::list() does, also of objects that are not put yet.
   Result<std::vector<std::string>> list(const std::string& prefix, std::size_t most);
-  /// Puts all objects that were written since they were put last, in the order of their first writes.
+  /// Puts all objects that were written since they were put last, in the order of the first writes since
+  /// then.
   Status sync();
   void give_up_writes();
   [[nodiscard]] const std::string& place() const { return place_; }
+  /// Objects of more bytes do not stay in memory when they were put.
+  static constexpr Bytes most_kept = Bytes{1} << 20;
 
  private:
   struct Written {
     ByteVector bytes;
     bool is_changed = false;  // since it was put
     bool is_used = false;     // written since the last sync()
-    std::int64_t number = 0;  // of the first write, counted over the place
+    std::int64_t number = 0;  // of the first write since it was put, counted over the place
   };
-  /// Returns the object in memory, read if it exists. The caller holds the mutex.
+  /// Returns the object in memory, read if it exists. The caller holds `changes_`.
   Result<Written*> loaded(const std::string& name);
+  void drop(const std::string& name);
+  [[nodiscard]] bool is_changed(const std::string& name);
   [[nodiscard]] const Written* changed(const std::string& name) const;
 
   const std::shared_ptr<ObjectService> service_;
   const std::string place_;
-  std::mutex mutex_;
+  std::mutex changes_;  // held by whoever changes anything, also while the service answers
+  std::mutex mutex_;    // for changes and looks at `written_`, and never while the service answers
   std::map<std::string, Written> written_;
   std::int64_t writes_ = 0;
 };
@@ -57,8 +65,8 @@ class WholePlace {
 /// there once make() has put an object of no bytes into it, which list() leaves out.
 class WholeObjects final : public KeyedObjects {
  public:
-  explicit WholeObjects(std::shared_ptr<ObjectService> service, std::shared_ptr<WholePlace> shared,
-                        ObjectsAt others)
+  using PlaceOf = std::function<std::shared_ptr<WholePlace>(const std::string& place)>;
+  WholeObjects(std::shared_ptr<ObjectService> service, std::shared_ptr<WholePlace> shared, PlaceOf others)
       : service_(std::move(service)), shared_(std::move(shared)), others_(std::move(others)) {}
   /// Returns the places of a service. All objects made by one result share what is not put yet.
   static ObjectsAt at(const std::shared_ptr<ObjectService>& service);
@@ -87,7 +95,7 @@ class WholeObjects final : public KeyedObjects {
  private:
   const std::shared_ptr<ObjectService> service_;
   const std::shared_ptr<WholePlace> shared_;
-  const ObjectsAt others_;
+  const PlaceOf others_;
 };
 
 }  // namespace tailrace::storage

@@ -12,14 +12,14 @@ namespace tailrace::storage {
 
 namespace {
 
-/// The target of one route, which is made when it is needed.
+/// The target of one route, which is made when it is needed, and tried again after a failure.
 class Lazy {
  public:
   explicit Lazy(Route route) : route_(std::move(route)) {}
   [[nodiscard]] const std::string& prefix() const { return route_.prefix; }
   Result<Target*> get() {
     const std::lock_guard guard(mutex_);
-    if (!made_) made_ = route_.make();
+    if (!made_ || !made_->is_ok()) made_ = route_.make();  // a service may be there by now
     TR_TRY(made_->status().in(route_.prefix));
     return (**made_).get();
   }

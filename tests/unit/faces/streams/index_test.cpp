@@ -153,6 +153,11 @@ TEST_F(IndexFile, a_stale_writer_is_stopped_by_a_newer_run) {
   EXPECT_TRUE(mentions(status.text(), newer.run.text())) << status.text();
   EXPECT_TRUE(now->append(sample_step(0, 0)).is_ok());
   EXPECT_EQ(steps_in_file(), 1U);
+  // It stays stopped, whatever the file is later.
+  EXPECT_EQ(stale->lost().code(), Code::state);
+  ASSERT_TRUE(IndexWriter::create(*target_, kIndex, sample_header()).is_ok());
+  EXPECT_EQ(stale->check_owner().code(), Code::state);
+  EXPECT_EQ(stale->append_closed().code(), Code::state);
 }
 
 TEST_F(IndexFile, two_writers_of_one_run_are_told_apart_by_what_they_wrote) {

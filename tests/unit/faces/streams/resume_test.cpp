@@ -20,6 +20,7 @@
 #include "formats/stores/stores.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/faulty.hpp"
+#include "ground/storage/forwarding.hpp"
 #include "index_samples.hpp"
 #include "resume_samples.hpp"
 #include "support/crash.hpp"
@@ -28,6 +29,47 @@ namespace tailrace::streams {
 namespace {
 
 using storage::Target;
+
+/// Storage that has forgotten the locks of a run, as a server that was started anew.
+class WithoutLocks final : public storage::ForwardingTarget {
+ public:
+  using ForwardingTarget::ForwardingTarget;
+  Result<std::shared_ptr<void>> lock(const std::string&) override {
+    return std::shared_ptr<void>(std::make_shared<int>());
+  }
+};
+
+/// A run is stopped for a time, and another one writes the file meanwhile. When the first one wakes, its
+/// steps fail, and it cuts, ends and removes nothing.
+TEST(lost_index, of_a_run_whose_file_another_one_has_taken_keeps_it_from_the_data) {
+  for (const int steps : {0, 1}) {
+    for (const std::string more : {"existing=continue", "existing=replace"}) {
+      SCOPED_TRACE(cat(more, " behind ", steps));
+      const auto disk = make_disk();
+      const auto ledger =
+          make_sample_ledger(std::make_shared<WithoutLocks>(disk), {}, "t", "existing=replace");
+      const std::string path = path_of(0);
+      const Result<pipeline::Begun> begun = ledger->begin_file(path, lead_of(0), 1);
+      ASSERT_TRUE(begun.is_ok()) << begun.status().text();
+      const auto file = *disk->open(path, storage::OpenMode::existing);
+      ASSERT_TRUE(file->write(ByteVector(100), 0).is_ok() && file->sync().is_ok());
+      if (steps > 0) ASSERT_TRUE(ledger->commit({0, lead_of(0), path, 0, 100, {{0, 0, 0, 100}}}).is_ok());
+      Plan other;
+      other.first = steps;
+      other.until = 2;
+      other.options = more;
+      const Outcome outcome = forecast(std::make_shared<WithoutLocks>(disk), other);
+      ASSERT_TRUE(outcome.status.is_ok()) << outcome.status.text();
+      const auto theirs = files_of(*disk);
+      const Bytes end = steps * 100;
+      EXPECT_EQ(ledger->cut(path, end).code(), Code::state);
+      EXPECT_EQ(ledger->check_owner(path).code(), Code::state);
+      EXPECT_EQ(ledger->commit({1, lead_of(1), path, end, end + 50, {{0, 0, end, 50}}}).code(), Code::state);
+      EXPECT_EQ(ledger->finish_file(path).code(), Code::state);
+      expect_files(*disk, theirs, "behind the run that woke");
+    }
+  }
+}
 
 Position sample_position() {
   Position position = position_behind(4);

@@ -210,5 +210,22 @@ TEST(keyed_objects, take_the_place_of_others_as_by_one_rename) {
   EXPECT_GT(moving, 20);
 }
 
+/// Somebody has put back the note, or removed the new store by hand.
+TEST(keyed_objects, stay_if_a_note_tells_of_a_store_that_is_not_there) {
+  BucketService& bucket = storage::keyed_places();
+  bucket.clear();
+  bucket.restart({});
+  write_steps("keyed://d/fc.zarr", 3);
+  const std::string note = "copying\n";
+  const storage::ObjectService::Object object{"keyed://d/fc.zarr.moving", std::as_bytes(std::span(note))};
+  ASSERT_TRUE(bucket.put({&object, 1}).is_ok());
+  const auto before = bucket.all();
+  const Status refused =
+      with_stores(storage::memory_target())->open("keyed://d/fc.zarr", OpenMode::existing).status();
+  EXPECT_EQ(refused.code(), Code::corrupt);
+  EXPECT_NE(refused.text().find("fc.zarr.moving"), std::string::npos) << refused.text();
+  EXPECT_TRUE(bucket.all() == before);
+}
+
 }  // namespace
 }  // namespace tailrace::zarr

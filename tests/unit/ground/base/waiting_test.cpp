@@ -41,6 +41,15 @@ TEST(try_patiently, tries_until_it_succeeds) {
   EXPECT_EQ(**got, 4);
 }
 
+TEST(try_patiently, waits_longer_and_longer_if_asked_to) {
+  int tries = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto got = try_patiently({Code::space, milliseconds(1), hours(1), milliseconds(16)},
+                                 [&] { return attempt(tries, 5, Code::space); });
+  ASSERT_TRUE(got.is_ok());
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(1 + 2 + 4 + 8 + 16));
+}
+
 TEST(try_patiently, returns_another_failure_at_once) {
   int tries = 0;
   const auto got =

@@ -4,11 +4,14 @@
 #include "ground/storage/objects/object_files.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <future>
 
 #include "ground/base/text.hpp"
 #include "ground/storage/objects/whole_objects.hpp"
@@ -65,13 +68,70 @@ TEST_F(ObjectFilesTest, a_file_that_is_not_closed_loses_what_was_not_synchronise
   EXPECT_EQ(contents_of(*target, path), "one");
 }
 
-TEST_F(ObjectFilesTest, a_change_of_another_process_is_seen_and_built_on) {
-  const auto file = *target->open(path, OpenMode::create);
-  ASSERT_TRUE(file->write(bytes_of("one"), 0).is_ok() && file->sync().is_ok());
+TEST_F(ObjectFilesTest, a_change_of_another_process_is_seen_and_built_on_by_whoever_opens_the_file_next) {
+  const auto read = *target->open(path, OpenMode::create);
+  ASSERT_TRUE(read->write(bytes_of("one"), 0).is_ok() && read->sync().is_ok());
   ASSERT_TRUE(put_file(*other(), path, "other").is_ok());
-  EXPECT_EQ(*file->size(), 5);
+  EXPECT_EQ(*read->size(), 5);
+  const auto file = *target->open(path, OpenMode::existing);
   ASSERT_TRUE(file->write(bytes_of("!"), 5).is_ok() && file->sync().is_ok());
   EXPECT_EQ(object(path), "other!");
+}
+
+/// As a run finds that was stopped for a time, while another one has taken its place.
+TEST_F(ObjectFilesTest, what_another_process_has_put_or_removed_since_is_never_put_over) {
+  for (const std::string theirs : {"two", "longer", ""}) {
+    SCOPED_TRACE(theirs);
+    auto file = *target->open(path, OpenMode::create);
+    ASSERT_TRUE(file->write(bytes_of("one"), 0).is_ok() && file->sync().is_ok());
+    ASSERT_TRUE(file->write(bytes_of("!"), 3).is_ok() && file->sync().is_ok());
+    if (theirs.empty())
+      ASSERT_TRUE(service->remove(path).is_ok());
+    else
+      put(path, theirs);
+    ASSERT_TRUE(file->write(bytes_of("?"), 3).is_ok());
+    const Status refused = file->sync();
+    EXPECT_EQ(refused.code(), Code::state);
+    EXPECT_NE(refused.text().find("another process"), std::string::npos) << refused.text();
+    // Nor by taking the change back, as the writer of an index does after a failure.
+    const auto fresh = *target->open(path, OpenMode::existing);
+    EXPECT_TRUE(fresh->truncate(3).is_ok());
+    EXPECT_EQ(fresh->sync().code(), Code::state);
+    EXPECT_EQ(object(path).value_or(""), theirs);
+    file = nullptr;
+  }
+}
+
+TEST_F(ObjectFilesTest, what_a_file_puts_goes_over_the_object_that_was_there_when_it_was_opened) {
+  ASSERT_TRUE(put_file(*target, path, "one").is_ok());
+  const auto file = *target->open(path, OpenMode::existing);
+  put(path, "two");
+  ASSERT_TRUE(file->write(bytes_of("!"), 3).is_ok());
+  EXPECT_EQ(file->sync().code(), Code::state);
+  EXPECT_EQ(object(path), "two");
+}
+
+TEST_F(ObjectFilesTest, a_file_that_another_process_has_made_meanwhile_stays) {
+  const auto file = *target->open(path, OpenMode::create);
+  ASSERT_TRUE(file->write(bytes_of("one"), 0).is_ok());
+  put(path, "two");
+  EXPECT_EQ(file->sync().code(), Code::state);
+  EXPECT_EQ(object(path), "two");
+}
+
+TEST_F(ObjectFilesTest, a_file_whose_removal_fails_is_the_file_of_its_name_still) {
+  const std::string from = path + ".new";
+  for (const bool renames : {false, true}) {
+    SCOPED_TRACE(renames);
+    service->restart({});
+    ASSERT_TRUE(put_file(*target, path, "one").is_ok() && put_file(*target, from, "new").is_ok());
+    const auto file = *target->open(path, OpenMode::existing);
+    ASSERT_TRUE(file->write(bytes_of("two"), 3).is_ok());
+    service->restart({1});
+    EXPECT_EQ(renames ? target->rename(from, path).code() : target->remove(path).code(), Code::io);
+    ASSERT_TRUE(file->sync().is_ok());
+    EXPECT_EQ(object(path), "onetwo");
+  }
 }
 
 TEST_F(ObjectFilesTest, a_failed_put_is_final_for_the_file_and_another_one_goes_on) {
@@ -171,6 +231,16 @@ std::string lock_of_killed_child(BucketService& service, const std::string& name
   return whole;
 }
 
+/// The words of a lock, behind its mark.
+enum class word { host, boot, processes, pid, started, token };
+
+/// Returns the text of a lock with another word.
+std::string with_word(const std::string& lock, word which, const std::string& other) {
+  std::size_t begin = std::string_view("tailrace lock: ").size();
+  for (int i = 0; i < static_cast<int>(which); ++i) begin = lock.find(' ', begin) + 1;
+  return std::string(lock).replace(begin, lock.find(' ', begin) - begin, other);
+}
+
 TEST_F(ObjectFilesTest, a_lock_that_a_killed_process_has_left_is_taken_over) {
   const std::string name = "keyed://d/fc.lock";
   const std::string left = lock_of_killed_child(*service, name);
@@ -183,17 +253,55 @@ TEST_F(ObjectFilesTest, a_lock_that_a_killed_process_has_left_is_taken_over) {
   lock_of_killed_child(*service, name, false);
   EXPECT_TRUE(target->lock(name).is_ok());
   // The same number, and another process: the start of process 1 is not that of the killed one.
-  const auto words = [&](std::string text, const std::string& pid) {
-    const std::size_t first = text.find(' ', std::string_view("tailrace lock: ").size());
-    return text.replace(first + 1, text.find(' ', first + 1) - first - 1, pid);
-  };
-  put(name, words(left, "1"));
+  put(name, with_word(left, word::pid, "1"));
   EXPECT_TRUE(target->lock(name).is_ok());
+}
+
+TEST_F(ObjectFilesTest, a_lock_of_another_machine_or_container_with_the_same_name_stays) {
+  const std::string name = "keyed://d/fc.lock";
+  const std::string left = lock_of_killed_child(*service, name);
+  for (const word place : {word::boot, word::processes}) {
+    for (const std::string other : {"another", "-"}) {
+      put(name, with_word(left, place, other));
+      const Status refused = target->lock(name).status();
+      EXPECT_EQ(refused.code(), Code::state) << other;
+      EXPECT_NE(refused.text().find("remove the object"), std::string::npos) << refused.text();
+    }
+  }
+}
+
+/// /proc hides the processes of others on some machines. Here the test has no descriptor left to look.
+TEST_F(ObjectFilesTest, a_lock_of_a_live_process_of_which_the_system_tells_nothing_stays) {
+  const std::string name = "keyed://d/fc.lock";
+  const std::string mine = lock_of_killed_child(*service, name);
+  ASSERT_TRUE(target->lock(name).is_ok());  // what this process is, is known now
+  // The parent of the test lives, and began at another time than the lock says.
+  put(name, with_word(mine, word::pid, std::to_string(::getppid())));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Status hidden = target->lock(name).status();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(hidden.code(), Code::state) << hidden.text();
+  EXPECT_TRUE(target->lock(name).is_ok());
+  // Nothing is known of a holder that could not look itself, while its number belongs to a process.
+  put(name, with_word(with_word(mine, word::pid, std::to_string(::getppid())), word::started, "-"));
+  EXPECT_EQ(target->lock(name).status().code(), Code::state);
+}
+
+TEST_F(ObjectFilesTest, the_removal_of_a_lock_is_tried_again) {
+  const std::string name = "keyed://d/fc.lock";
+  auto held = *target->lock(name);
+  service->restart({1});
+  held.reset();
+  EXPECT_TRUE(service->has_failed());
+  EXPECT_FALSE(object(name).has_value());
 }
 
 TEST_F(ObjectFilesTest, a_lock_of_another_machine_stays_and_the_text_says_what_to_do) {
   const std::string name = "keyed://d/fc.lock";
-  const std::string theirs = "tailrace lock: no-such-host 1 1 6f1c0d2e\n";
+  const std::string theirs = "tailrace lock: no-such-host boot pid:[1] 1 1 6f1c0d2e\n";
   put(name, theirs);
   const Status refused = target->lock(name).status();
   EXPECT_EQ(refused.code(), Code::state);
@@ -211,24 +319,17 @@ TEST_F(ObjectFilesTest, a_lock_whose_put_failed_and_was_made_is_not_in_the_way_o
   EXPECT_TRUE(target->lock(name).is_ok());
 }
 
-/// Wins every race: puts its own lock between the look at a lock and the put.
-class OvertakenService final : public ObjectService {
+class ForwardingService : public ObjectService {
  public:
-  explicit OvertakenService(std::shared_ptr<BucketService> below) : below_(std::move(below)) {}
+  explicit ForwardingService(std::shared_ptr<BucketService> below) : below_(std::move(below)) {}
   Result<std::optional<Bytes>> size_of(const std::string& name) override { return below_->size_of(name); }
   Result<std::optional<Bytes>> read(const std::string& name, Bytes offset,
                                     std::span<std::byte> data) override {
     return below_->read(name, offset, data);
   }
-  Result<std::optional<Whole>> get(const std::string& name) override {
-    auto found = below_->get(name);
-    const std::string text = "tailrace lock: no-such-host 1 1 6f1c0d2e\n";
-    const Object theirs{name, std::as_bytes(std::span(text))};
-    EXPECT_TRUE(below_->put({&theirs, 1}).is_ok());
-    return found;
-  }
+  Result<std::optional<Whole>> get(const std::string& name) override { return below_->get(name); }
   Status put(std::span<const Object> objects) override { return below_->put(objects); }
-  Result<bool> put_if(const Object& object, const std::string& version) override {
+  Result<std::optional<std::string>> put_if(const Object& object, const std::string& version) override {
     return below_->put_if(object, version);
   }
   Status remove(const std::string& name) override { return below_->remove(name); }
@@ -236,8 +337,36 @@ class OvertakenService final : public ObjectService {
     return below_->list(prefix, most);
   }
 
- private:
+ protected:
   const std::shared_ptr<BucketService> below_;
+};
+
+/// Wins every race: puts its own lock between the look at a lock and the put.
+class OvertakenService final : public ForwardingService {
+ public:
+  using ForwardingService::ForwardingService;
+  Result<std::optional<Whole>> get(const std::string& name) override {
+    auto found = below_->get(name);
+    const std::string text = "tailrace lock: no-such-host boot pid:[1] 1 1 6f1c0d2e\n";
+    const Object theirs{name, std::as_bytes(std::span(text))};
+    EXPECT_TRUE(below_->put({&theirs, 1}).is_ok());
+    return found;
+  }
+};
+
+class CountingService final : public ForwardingService {
+ public:
+  CountingService() : ForwardingService(std::make_shared<BucketService>()) {}
+  Result<std::optional<Whole>> get(const std::string& name) override {
+    ++gets;
+    return below_->get(name);
+  }
+  Status copy(const std::string& from, const std::string& to) override {
+    ++copies;
+    return below_->copy(from, to);
+  }
+  [[nodiscard]] auto all() const { return below_->all(); }
+  int gets = 0, copies = 0;
 };
 
 TEST_F(ObjectFilesTest, of_two_that_take_a_lock_over_one_gets_it) {
@@ -277,6 +406,105 @@ TEST(whole_objects, put_what_was_written_in_parts_with_sync_and_in_order) {
   objects->give_up_writes();
   EXPECT_TRUE(objects->sync().is_ok());
   EXPECT_EQ(*objects->text_of("s/c.0", 10), "x");
+}
+
+/// The time of a step is put behind its records, also in steps that find its object in memory.
+TEST(whole_objects, are_put_in_the_order_of_the_first_writes_since_they_were_put) {
+  const auto service = std::make_shared<BucketService>();
+  const auto objects = WholeObjects::at(service)("keyed://d/fc.zarr");
+  const auto write = [&](const std::string& key, Bytes offset) {
+    const auto part = std::as_bytes(std::span("x", 1));
+    return objects->write(key, offset, {&part, 1}).is_ok();
+  };
+  ASSERT_TRUE(write("a/c.0", 0) && write("time/c.0", 0) && objects->sync().is_ok());
+  ASSERT_TRUE(write("z/c.1", 0) && write("time/c.0", 1));
+  service->restart({2});
+  EXPECT_FALSE(objects->sync().is_ok());
+  EXPECT_EQ(service->all().at("keyed://d/fc.zarr/time/c.0").size(), 1U);
+  EXPECT_TRUE(service->all().contains("keyed://d/fc.zarr/z/c.1"));
+}
+
+TEST(whole_objects, leave_memory_behind_their_put_if_they_are_large) {
+  const auto service = std::make_shared<CountingService>();
+  const auto objects = WholeObjects::at(service)("keyed://d/fc.zarr");
+  const ByteVector large(static_cast<std::size_t>(WholePlace::most_kept) + 1, std::byte{1});
+  const std::span<const std::byte> all = large;
+  const std::span<const std::byte> part = all.first(1);
+  ASSERT_TRUE(objects->write("t/c.0", 0, {&all, 1}).is_ok() &&
+              objects->write("s/c.0", 0, {&part, 1}).is_ok());
+  ASSERT_TRUE(objects->sync().is_ok());
+  service->gets = 0;
+  // What is in memory is not asked for again.
+  ASSERT_TRUE(objects->write("s/c.0", 1, {&part, 1}).is_ok());
+  EXPECT_EQ(service->gets, 0);
+  ASSERT_TRUE(objects->write("t/c.0", 1, {&part, 1}).is_ok());
+  EXPECT_EQ(service->gets, 1);
+  ASSERT_TRUE(objects->sync().is_ok());
+  EXPECT_EQ(service->all().at("keyed://d/fc.zarr/t/c.0").size(), large.size());
+}
+
+TEST(whole_objects, are_copied_by_the_service_if_it_has_all_of_their_bytes) {
+  const auto service = std::make_shared<CountingService>();
+  const ObjectsAt at = WholeObjects::at(service);
+  const auto from = at("keyed://d/fc.zarr"), to = at("keyed://d/fc.zarr.again");
+  const std::span<const std::byte> part = std::as_bytes(std::span("ab", 2));
+  ASSERT_TRUE(from->write("t/c.0", 0, {&part, 1}).is_ok() && from->sync().is_ok());
+  ASSERT_TRUE(to->copy_from("keyed://d/fc.zarr", "t/c.0", 2).is_ok());
+  EXPECT_EQ(service->copies, 1);
+  EXPECT_EQ(*to->text_of("t/c.0", 10), "ab");
+  ASSERT_TRUE(to->copy_from("keyed://d/fc.zarr", "t/c.0", 1).is_ok());
+  EXPECT_EQ(*to->text_of("t/c.0", 10), "a");
+  // The service has not got the rest yet.
+  ASSERT_TRUE(from->write("t/c.0", 1, {&part, 1}).is_ok());
+  ASSERT_TRUE(to->copy_from("keyed://d/fc.zarr", "t/c.0", 3).is_ok());
+  EXPECT_EQ(*to->text_of("t/c.0", 10), "aab");
+  EXPECT_EQ(service->copies, 1);
+  EXPECT_EQ(to->copy_from("keyed://d/fc.zarr", "t/c.0", 4).code(), Code::corrupt);
+  EXPECT_EQ(to->copy_from("keyed://d/fc.zarr", "t/c.1", 1).error_number(), ENOENT);
+}
+
+/// Holds a read until it is let go.
+class SlowService final : public ForwardingService {
+ public:
+  using ForwardingService::ForwardingService;
+  Result<std::optional<Bytes>> read(const std::string& name, Bytes offset,
+                                    std::span<std::byte> data) override {
+    begun.set_value();
+    let_go.get_future().wait();
+    return ForwardingService::read(name, offset, data);
+  }
+  std::promise<void> begun, let_go;
+};
+
+TEST(whole_objects, are_used_by_others_while_the_service_is_slow) {
+  const auto service = std::make_shared<SlowService>(std::make_shared<BucketService>());
+  const auto objects = WholeObjects::at(service)("keyed://d/fc.zarr");
+  const std::span<const std::byte> part = std::as_bytes(std::span("ab", 2));
+  ASSERT_TRUE(objects->write("t/c.0", 0, {&part, 1}).is_ok() && objects->sync().is_ok());
+  auto slow = std::async(std::launch::async, [&] {
+    ByteVector data(2);
+    return objects->read("t/c.0", 0, data).is_ok();
+  });
+  service->begun.get_future().wait();
+  auto other = std::async(std::launch::async, [&] { return objects->exists("t/c.0").is_ok(); });
+  EXPECT_EQ(other.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  service->let_go.set_value();
+  EXPECT_TRUE(slow.get() && other.get());
+}
+
+TEST(whole_objects, of_a_service_that_could_not_be_made_are_tried_again) {
+  static int tries = 0;
+  add_place_kind({.name = "late", .use = "tests", .prefix = "late://", .service = [] {
+                    return ++tries < 3 ? Result<std::shared_ptr<ObjectService>>(Status(Code::io, "not yet"))
+                                       : std::shared_ptr<ObjectService>(std::make_shared<BucketService>());
+                  }});
+  const ObjectsAt at = objects_at(memory_target());
+  const auto files = with_object_files(memory_target());
+  EXPECT_EQ(at("late://a")->make().code(), Code::io);
+  EXPECT_EQ(files->exists("late://a/b").status().code(), Code::io);
+  EXPECT_TRUE(at("late://a")->make().is_ok());
+  EXPECT_TRUE(*files->exists("late://a"));
+  EXPECT_EQ(tries, 3);
 }
 
 TEST(whole_objects, of_a_service_that_cannot_be_made_say_why_in_every_call) {

@@ -8,7 +8,7 @@ import subprocess
 from _bench import Failure
 
 SERVERS = (1, 4, 16, 64, 256, 1024, 4096)
-LARGE = 1024  # from so many servers on a run takes GB of memory: one at a time
+LARGE = 1024  # from so many servers on a run takes GB of memory, one at a time, and has fewer and larger records
 STORAGES = (240, 1700)  # GB/s of all processes: a file system of disks, and one of flash
 
 
@@ -36,7 +36,9 @@ class Simulated:
     def run(self, methods):
         """Runs every method on every number of servers, as many at a time as there are cores."""
         def one(key):
-            self.told[key] = self.ask("--method", key[0], "--servers", key[1], "--storage", self.storage)
+            # As many bytes for each server.
+            size = ("--records", 1, "--record-mib", 16) if key[1] >= LARGE else ("--records", 4, "--record-mib", 4)
+            self.told[key] = self.ask("--method", key[0], "--servers", key[1], "--storage", self.storage, *size)
         keys = [(method, servers) for method in methods for servers in self.servers]
         for large in (False, True):
             workers = 1 if large else len(os.sched_getaffinity(0))

@@ -6,7 +6,7 @@ is durable. Each run stands beside one of `serial` with the same servers in the 
   memory     files in /dev/shm, where fsync costs nothing: what encoding, messages and writing take
   disk       files in --out, with fsync
   throttled  the same files in /dev/shm, but each server writes at a stated rate (--rate), as processes do on parallel file systems
-  simulated  one file by 1 to 1,024 servers (--large: 4,096) in the simulated world, with the costs of a cluster: as many records for each server,
+  simulated  one file by 1 to 1,024 servers (--large: 4,096) in the simulated world, with the costs of a cluster: as many bytes for each server,
              however many there are. It is the library's own code on a clock of stated costs, so that the load of this machine does not matter
 
 For each method: MB/s, seconds, speed-up over `serial` with 1 server, and efficiency, which is the speed-up for each server. Medians of five turns,
@@ -117,7 +117,7 @@ class MethodsBench(Bench):
         rates = {key: rate(each) for key, each in told.items()}
         base = rates.get(("serial", servers[0]))
         words = "costs: " + ", ".join(f"{name} {value:g}" for name, value in costs.items())
-        say(f"\n{group}: as many records for each server; {words}")
+        say(f"\n{group}: as many bytes for each server; {words}")
         say(f"  {'method':<14}{'servers':>8}{'MB/s':>10}{'seconds':>9}{'speed-up':>10}{'efficiency':>12}{'root idle':>11}{'others idle':>13}  root busy with; others (%)")
         more = {}
         for key, each in told.items():

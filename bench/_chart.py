@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Line charts with logarithmic axes as SVG, which every browser shows: nothing has to be installed."""
+"""Line charts with logarithmic axes as SVG, and pages of them with tables, which every browser shows: nothing has to be installed."""
 import html
 import math
 from pathlib import Path
@@ -57,15 +57,50 @@ def series_of(number, name, points, x_scale, y_scale):
                     text(WIDTH - RIGHT + 36, y, name, "start")]
 
 
-def write_chart(path, title, x_title, y_title, ticks, series):
-    """`ticks` are (value, words) of the horizontal axis; `series` maps a name to points (x, y), both above 0."""
+def chart(title, x_title, y_title, ticks, series):
+    """Returns an SVG. `ticks` are (value, words) of the horizontal axis; `series` maps a name to points (x, y), both above 0."""
     points = [point for each in series.values() for point in each]
     x_scale = Scale([x for x, _ in points], LEFT, WIDTH - RIGHT, 2)
     y_scale = Scale([y for _, y in points], HEIGHT - BOTTOM, TOP, 10)
     parts = axes(title, x_title, y_title, ticks, x_scale, y_scale)
     for number, (name, each) in enumerate(series.items()):
         parts += series_of(number, name, sorted(each), x_scale, y_scale)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif">\n'
+            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n")
+
+
+def write_chart(path, *drawn):
+    """Writes a chart(*drawn) to a file of its own."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif">\n'
-                          f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n",
-                          encoding="utf-8")
+    Path(path).write_text(chart(*drawn), encoding="utf-8")
+
+
+def table(head, rows):
+    """Returns an HTML table. Each row is a list of texts, of which the first is a name and the others are numbers."""
+    def line_of(cells, tag):
+        return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+    return "<table>" + line_of(head, "th") + "".join(line_of(row, "td") for row in rows) + "</table>\n"
+
+
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font-family: sans-serif; margin: 2em auto; max-width: 1200px; color: #222; }}
+table {{ border-collapse: collapse; margin: 1em 0; }}
+th, td {{ padding: 0.2em 0.8em; border-bottom: 1px solid #ddd; text-align: right; }}
+th:first-child, td:first-child {{ text-align: left; }}
+.charts {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(480px, 1fr)); gap: 1em; }}
+</style></head><body><h1>{title}</h1>
+{body}</body></html>
+"""
+
+
+def section(heading, words, head, rows, charts):
+    """Returns a section of a page: a heading, a paragraph, a table and charts."""
+    return (f"<h2>{html.escape(heading)}</h2>\n<p>{html.escape(words)}</p>\n" + table(head, rows) +
+            '<div class="charts">\n' + "".join(charts) + "</div>\n")
+
+
+def write_page(path, title, sections):
+    """Writes a page that holds everything it shows."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(PAGE.format(title=html.escape(title), body="".join(sections)), encoding="utf-8")

@@ -53,7 +53,7 @@ void FibreRank::take_step() {
       if (state_ != State::lost) state_ = State::done;
       return;
     }
-    const Nanoseconds cost = cost_();
+    const Nanoseconds cost = cost_() + port_.take_handling();
     if (is_turn_ || cost > 0) {
       pays_ = !is_turn_;
       schedule(cost);

@@ -95,6 +95,8 @@ class FibreWorld {
   [[nodiscard]] FibreRank& rank(int number) { return *ranks_[static_cast<std::size_t>(number)]; }
   [[nodiscard]] comm::Switchboard& board(int number) { return rank(number).board(); }
   [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
+  /// Sets a function that is called for each message that a rank sends.
+  void on_send(Network::OnSend hook) { network_.on_send(std::move(hook)); }
   /// Counts the messages that ranks have sent to other ranks so far.
   [[nodiscard]] std::int64_t messages() const;
 

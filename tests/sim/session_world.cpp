@@ -41,8 +41,11 @@ SessionWorld::SessionWorld(Job job) : job_(std::move(job)), world_(size_of(job_)
   set_log_level(LogLevel::error);
   deal_out_ranks();
   roster_ = session::make_roster(ranks_, serves_);
-  if (job_.disk_bytes_per_second > 0)
-    disk_ = std::make_shared<Disk>(world_.scheduler(), job_.disk_bytes_per_second, job_.disk_latency);
+  if (job_.disk_bytes_per_second > 0) job_.costs = slow_disk(job_.disk_bytes_per_second);
+  if (job_.costs) {
+    world_.scheduler().keep_to(*job_.costs);
+    disk_ = std::make_shared<Disk>(world_.scheduler(), *job_.costs, world_.size());
+  }
   meetings_ =
       std::make_unique<Meetings>(world_.scheduler(), static_cast<std::size_t>(roster_.servers()), disk_);
   counters_ =
@@ -76,7 +79,8 @@ void SessionWorld::seat(int rank) {
   const Nanoseconds clock = clocks_.try_emplace(node, dice.random(0, 1'000'000'000)).first->second;
   node_ranks_[node].push_back(rank);
   FibreRank& fibre = world_.rank(rank);
-  std::shared_ptr<storage::Target> target = disk_ != nullptr ? on_disk(job_.storage, disk_) : job_.storage;
+  std::shared_ptr<storage::Target> target =
+      disk_ != nullptr ? on_disk(job_.storage, disk_, rank) : job_.storage;
   if (job_.pauses_in_storage) target = pausing_target(std::move(target), fibre, dice);
   targets_.push_back(storage::faulty_target(std::move(target), {}));
   fibre.port().set_clock(clock);
@@ -131,12 +135,14 @@ session::Facts SessionWorld::facts_of(int rank) {
     std::unique_ptr<comm::Counters> own = counters_->join(server, waking(std::move(wake)));
     return job_.around_counters ? job_.around_counters(std::move(own)) : std::move(own);
   };
-  facts.make_executor = [this, node](int computing, std::function<void()> wake) {
-    return std::make_unique<SimThreads>(world_.scheduler(), computing, disk_,
-                                        [this, node, wake = std::move(wake)] {
-                                          wake();
-                                          look_at_memory_of(node);
-                                        });
+  facts.make_executor = [this, rank, node](int computing, std::function<void()> wake) {
+    return std::make_unique<SimThreads>(
+        world_.scheduler(), computing, disk_,
+        [this, node, wake = std::move(wake)] {
+          wake();
+          look_at_memory_of(node);
+        },
+        rank);
   };
   return facts;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,9 @@ struct Job {
   bool mixed = false;                // ranks are placed on the nodes at random
   bool crowded = false;              // ranks share cores, and announce their puts late
   int threads = 1;                   // of each server, for jobs that compute
-  double disk_bytes_per_second = 0;  // 0: storage takes no time
-  Nanoseconds disk_latency = 100'000;
+  double disk_bytes_per_second = 0;  // above 0: `costs` are those of such a slow_disk()
+  /// Without costs, turns and messages take random times, and storage takes none.
+  std::optional<Costs> costs = std::nullopt;
   bool limits_parks = false;       // if false, a rank that misses a ring sleeps until a message comes
   bool keeps_steps = false;        // the only server may be replaced
   bool pauses_in_storage = false;  // calls of storage take time; not with servers or asynchronous calls
@@ -110,6 +112,8 @@ class SessionWorld {
   [[nodiscard]] std::vector<std::string> run(const std::function<void(SessionRank&)>& program,
                                              Nanoseconds limit = FibreWorld::hour);
   [[nodiscard]] const std::vector<Status>& failures() const { return failures_; }
+  /// Returns what the processes of a job with costs have spent; they are numbered as in the transport.
+  [[nodiscard]] Disk& disk() { return *disk_; }
   /// Counts the collective calls that the servers have made on files.
   [[nodiscard]] std::int64_t collective_calls() const { return meetings_->made(); }
   /// Says that the MPI has no shared file pointers.
@@ -128,7 +132,7 @@ class SessionWorld {
   std::vector<char> serves_;
   exchange::Roster roster_;
   FibreWorld world_;
-  std::shared_ptr<Disk> disk_;
+  std::shared_ptr<Disk> disk_;                // if the job has costs
   std::unique_ptr<Meetings> meetings_;        // of the servers, for collective calls on files
   std::unique_ptr<SharedCounters> counters_;  // of the servers
   std::vector<std::shared_ptr<storage::FaultyTarget>> targets_;  // by rank

@@ -2,6 +2,7 @@
 #include "ground/sim/collective.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -232,10 +233,22 @@ void Meetings::each_at_its_moment(
       part(*present_[i], *present_[i]->calls_.front());
       const Nanoseconds spent = disk_ != nullptr ? disk_->take_spent() : 0;
       scheduler_.after(spent, [this, then, missing, meeting] {
-        if (meeting == meeting_ && --*missing == 0) (this->*then)();
+        if (meeting != meeting_ || --*missing > 0) return;
+        scheduler_.after(barrier(), [this, then, meeting] {
+          if (meeting == meeting_) (this->*then)();
+        });
       });
     });
   }
+}
+
+/// Returns the time of a barrier of all servers: as many messages one after another as the dissemination
+/// barrier has rounds (Hensgen et al., 1988). Without costs it takes none.
+Nanoseconds Meetings::barrier() const {
+  const Costs* const costs = scheduler_.costs();
+  if (costs == nullptr) return 0;
+  const auto rounds = static_cast<Nanoseconds>(std::bit_width(present_.size() - 1));
+  return rounds * (costs->message_latency + costs->message_gap);
 }
 
 void Meetings::make_own_parts() {

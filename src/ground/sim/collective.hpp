@@ -73,11 +73,12 @@ class SimCollectiveFiles final : public comm::CollectiveFiles {
 };
 
 /// Where the simulated servers of a job meet for their calls. A call is made once all of them have come to
-/// it; each makes its part at a moment of its own. Throws if they have come to different calls: real ones
+/// it; each makes its part at a moment of its own. With costs, the servers pass a barrier before and behind
+/// their parts. Throws if they have come to different calls: real ones
 /// would wait for ever, or write anything.
 class Meetings {
  public:
-  /// `disk` is nullptr if the disk takes no time.
+  /// `disk` is nullptr if storage takes no time.
   Meetings(Scheduler& scheduler, std::size_t processes, std::shared_ptr<Disk> disk)
       : scheduler_(scheduler), disk_(std::move(disk)), present_(processes, nullptr) {}
   Meetings(const Meetings&) = delete;
@@ -99,6 +100,7 @@ class Meetings {
   void tell();
   void each_at_its_moment(const std::function<void(SimCollectiveFiles&, SimCollectiveFiles::Call&)>& part,
                           void (Meetings::*then)());
+  [[nodiscard]] Nanoseconds barrier() const;
 
   Scheduler& scheduler_;
   const std::shared_ptr<Disk> disk_;

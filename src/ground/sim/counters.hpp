@@ -10,10 +10,12 @@
 
 namespace tailrace::sim {
 
-/// The memory of the counters of all simulated processes.
+/// The memory of the counters of all simulated processes. With Scheduler::costs() a process makes one add
+/// after another.
 class SharedCounters {
  public:
-  SharedCounters(Scheduler& scheduler, std::size_t processes) : scheduler_(scheduler), values_(processes) {}
+  SharedCounters(Scheduler& scheduler, std::size_t processes)
+      : scheduler_(scheduler), values_(processes), free_at_(processes, 0) {}
   SharedCounters(const SharedCounters&) = delete;
   SharedCounters& operator=(const SharedCounters&) = delete;
   /// Returns one process's end of them. `wake` is called when an add of the process is made.
@@ -22,7 +24,10 @@ class SharedCounters {
  private:
   friend class SimCounters;
   Scheduler& scheduler_;
+  [[nodiscard]] Nanoseconds time_to(int process);
+
   std::vector<std::vector<std::int64_t>> values_;  // by process
+  std::vector<Nanoseconds> free_at_;               // by process, with costs: when it has made all adds
 };
 
 /// One simulated process's end of counters that are added to from outside. An add takes effect some time

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "ground/sim/disk.hpp"
 
-#include "ground/storage/forwarding.hpp"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
+
+#include "ground/storage/forwarding.hpp"
 
 namespace tailrace::sim {
 
@@ -35,12 +35,12 @@ class LateWrite final : public storage::StartedWrite {
 
 class DiskFile final : public storage::File {
  public:
-  DiskFile(std::unique_ptr<File> below, std::shared_ptr<Disk> disk)
-      : below_(std::move(below)), disk_(std::move(disk)) {}
+  DiskFile(std::unique_ptr<File> below, std::shared_ptr<Disk> disk, int process, std::string path)
+      : below_(std::move(below)), disk_(std::move(disk)), process_(process), path_(std::move(path)) {}
   Status write_gathered(storage::Parts parts, Bytes offset) override {
     Bytes total = 0;
     for (const auto& part : parts) total += static_cast<Bytes>(part.size());
-    disk_->charge(total);
+    disk_->charge_write(process_, path_, total);
     return below_->write_gathered(parts, offset);
   }
   std::unique_ptr<storage::StartedWrite> start_write(storage::Parts parts, Bytes offset,
@@ -49,11 +49,11 @@ class DiskFile final : public storage::File {
   }
   Result<Bytes> read(std::span<std::byte> data, Bytes offset) override { return below_->read(data, offset); }
   Status sync() override {
-    disk_->charge(0);
+    disk_->charge_sync(process_);
     return below_->sync();
   }
   Status truncate(Bytes size) override {
-    disk_->charge(0);
+    disk_->charge_call(process_);
     return below_->truncate(size);
   }
   Result<Bytes> size() override { return below_->size(); }
@@ -70,37 +70,82 @@ class DiskFile final : public storage::File {
  private:
   const std::unique_ptr<File> below_;
   const std::shared_ptr<Disk> disk_;
+  const int process_;
+  const std::string path_;
 };
 
 class DiskTarget final : public storage::ForwardingTarget {
  public:
-  DiskTarget(std::shared_ptr<Target> below, std::shared_ptr<Disk> disk)
-      : ForwardingTarget(std::move(below)), disk_(std::move(disk)) {}
+  DiskTarget(std::shared_ptr<Target> below, std::shared_ptr<Disk> disk, int process)
+      : ForwardingTarget(std::move(below)), disk_(std::move(disk)), process_(process) {}
   Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode,
                                               unsigned permissions) override {
     Result<std::unique_ptr<storage::File>> file = below_->open(path, mode, permissions);
     TR_TRY(file.status());
-    return std::unique_ptr<storage::File>(std::make_unique<DiskFile>(std::move(*file), disk_));
+    disk_->charge_call(process_);
+    return std::unique_ptr<storage::File>(
+        std::make_unique<DiskFile>(std::move(*file), disk_, process_, path));
   }
   Status sync_directory_of(const std::string& path) override {
-    disk_->charge(0);
+    disk_->charge_sync(process_);
     return below_->sync_directory_of(path);
   }
 
  private:
   const std::shared_ptr<Disk> disk_;
+  const int process_;
 };
 
 }  // namespace
 
-void Disk::charge(Bytes bytes) {
-  const auto transfer = static_cast<Nanoseconds>(static_cast<double>(bytes) / bytes_per_second_ * 1e9);
-  free_at_ = std::max(free_at_, scheduler_.now() + spent_) + transfer;
-  spent_ = free_at_ - scheduler_.now() + scheduler_.random(0, latency_);
+Nanoseconds Disk::latency(Nanoseconds stated) {
+  return costs_.is_random ? scheduler_.random(0, stated) : stated;
 }
 
-std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below, std::shared_ptr<Disk> disk) {
-  return std::make_shared<DiskTarget>(std::move(below), std::move(disk));
+void Disk::spend_until(Nanoseconds end, BusyTime& on) {
+  on.add(scheduler_.now() + spent_, end);
+  spent_ = end - scheduler_.now();
+}
+
+void Disk::charge_write(int process, const std::string& path, Bytes bytes) {
+  const Bytes full = path == costs_.of_file ? costs_.in_full(bytes) : bytes;
+  const auto number = static_cast<std::size_t>(process);
+  const Nanoseconds begin = scheduler_.now() + spent_;
+  Nanoseconds& own = free_at_[number];
+  own = std::max(own, begin) + time_for(full, costs_.process_bytes_per_second);
+  const Nanoseconds pass = time_for(full, costs_.storage_bytes_per_second);
+  storage_free_at_ = std::max(storage_free_at_, begin) + pass;
+  const double equal_part = static_cast<double>(pass) * writers_at(begin);
+  const Nanoseconds all = std::min(storage_free_at_, begin + static_cast<Nanoseconds>(equal_part));
+  const Nanoseconds end = std::max(own, all);
+  ends_.push(end);
+  spend_until(end + latency(costs_.call_latency), accounts_[number].writing);
+}
+
+/// Returns the number of writes that are under way at a time, with the one that begins.
+double Disk::writers_at(Nanoseconds time) {
+  while (!ends_.empty() && ends_.top() <= time) ends_.pop();
+  return static_cast<double>(ends_.size() + 1);
+}
+
+void Disk::charge_call(int process) {
+  spend_until(scheduler_.now() + spent_ + latency(costs_.call_latency),
+              accounts_[static_cast<std::size_t>(process)].writing);
+}
+
+void Disk::charge_sync(int process) {
+  spend_until(scheduler_.now() + spent_ + latency(costs_.sync_latency),
+              accounts_[static_cast<std::size_t>(process)].syncing);
+}
+
+void Disk::charge_encoding(Bytes values) {
+  spend_until(scheduler_.now() + spent_ + time_for(costs_.in_full(values), costs_.encoded_bytes_per_second),
+              accounts_[static_cast<std::size_t>(running_)].encoding);
+}
+
+std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below, std::shared_ptr<Disk> disk,
+                                         int process) {
+  return std::make_shared<DiskTarget>(std::move(below), std::move(disk), process);
 }
 
 void SimThreads::compute(Job job, Done done) {
@@ -140,6 +185,7 @@ void SimThreads::begin_waiting(executor::Key key) {
 void SimThreads::begin(int worker, std::pair<Job, Done> job, std::function<void()> next) {
   const auto mine = std::make_shared<std::pair<Job, Done>>(std::move(job));
   after(scheduler_.step_delay(), [this, worker, mine, next = std::move(next)] {
+    if (disk_ != nullptr) disk_->enter(process_);
     auto status = std::make_shared<Status>(guarded([&]() -> Status { return mine->first(worker); }));
     mine->first = nullptr;  // frees the job's captures before its end is told
     const Nanoseconds spent = disk_ != nullptr ? disk_->take_spent() : 0;

@@ -2,49 +2,88 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <queue>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "ground/executor/executor.hpp"
+#include "ground/sim/costs.hpp"
 #include "ground/sim/scheduler.hpp"
 #include "ground/storage/target.hpp"
 
 namespace tailrace::sim {
 
-/// One disk for the whole simulated world. Bytes queue up for it at its rate, and each call takes its
-/// latency. A call does not wait: its cost is added to `spent`, and the caller waits for that time
-/// afterwards.
+/// One disk for the whole simulated world, and the account of what its processes spend on it, and on
+/// encoding. Bytes pass each process at its rate, and all processes at the rate of the disk, in the order in
+/// which they come; but no write waits longer than if all had equal parts of the rate. A call does not wait:
+/// its cost is added to `spent`, and the caller waits for that time afterwards.
 class Disk {
  public:
+  /// What one process has spent its time on.
+  struct Account {
+    BusyTime encoding;
+    BusyTime writing;  // with what a process waits for others that write
+    BusyTime syncing;
+  };
+
+  Disk(Scheduler& scheduler, Costs costs, int processes)
+      : scheduler_(scheduler),
+        costs_(std::move(costs)),
+        free_at_(static_cast<std::size_t>(processes), 0),
+        accounts_(static_cast<std::size_t>(processes)) {}
+  /// A disk as slow_disk() describes it.
   Disk(Scheduler& scheduler, double bytes_per_second, Nanoseconds latency)
-      : scheduler_(scheduler), bytes_per_second_(bytes_per_second), latency_(latency) {}
-  void charge(Bytes bytes);
+      : Disk(scheduler, slow_disk(bytes_per_second, latency), 1) {}
+  [[nodiscard]] const Costs& costs() const { return costs_; }
+  /// Charge a process for a write to a file, for another call of storage, and for fsync.
+  void charge_write(int process, const std::string& path, Bytes bytes);
+  void charge_call(int process);
+  void charge_sync(int process);
+  /// Notes whose job runs next.
+  void enter(int process) { running_ = process; }
+  /// Charges the process whose job runs for encoding this many bytes of values.
+  void charge_encoding(Bytes values);
   /// Returns the cost of all calls since it was last asked.
   Nanoseconds take_spent() { return std::exchange(spent_, 0); }
+  [[nodiscard]] const Account& account(int process) const {
+    return accounts_[static_cast<std::size_t>(process)];
+  }
 
  private:
+  [[nodiscard]] Nanoseconds latency(Nanoseconds stated);
+  [[nodiscard]] double writers_at(Nanoseconds time);
+  void spend_until(Nanoseconds end, BusyTime& on);
+
   Scheduler& scheduler_;
-  double bytes_per_second_;
-  Nanoseconds latency_;
-  Nanoseconds free_at_ = 0;
+  const Costs costs_;
+  Nanoseconds storage_free_at_ = 0;
+  std::priority_queue<Nanoseconds, std::vector<Nanoseconds>, std::greater<>> ends_;  // of writes under way
+  std::vector<Nanoseconds> free_at_;  // by process: when its last bytes have passed
+  std::vector<Account> accounts_;     // by process
+  int running_ = 0;
   Nanoseconds spent_ = 0;
 };
 
-/// Returns `below`, with its writes and syncs charged to `disk`.
-std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below, std::shared_ptr<Disk> disk);
+/// Returns `below`, with the writes and syncs of `process` charged to `disk`.
+std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below, std::shared_ptr<Disk> disk,
+                                         int process = 0);
 
 /// Threads in simulated time. A whole job runs at one moment after it began. poll() gets its `done` once the
-/// time of the job, and of its calls to the disk, is over. Jobs that compute, and jobs of one key, begin in
-/// the order of submission. With several workers, or several keys, they end in any order.
+/// time of the job, and of its calls to the disk, is over. Jobs that compute, and jobs of one key, begin
+/// in the order of submission. With several workers, or several keys, they end in any order.
 class SimThreads final : public executor::Executor {
  public:
-  /// `disk` is nullptr if the disk takes no time.
-  SimThreads(Scheduler& scheduler, int count, std::shared_ptr<Disk> disk, std::function<void()> wake)
+  /// `disk` is nullptr if storage and encoding take no time. `process` is the number of the threads' process.
+  SimThreads(Scheduler& scheduler, int count, std::shared_ptr<Disk> disk, std::function<void()> wake,
+             int process = 0)
       : scheduler_(scheduler),
         disk_(std::move(disk)),
         wake_(std::move(wake)),
+        process_(process),
         idle_(static_cast<std::size_t>(count), char{1}) {}
   /// Jobs that have not ended never end: their rank is gone.
   ~SimThreads() override { *is_there_ = false; }
@@ -65,6 +104,7 @@ class SimThreads final : public executor::Executor {
   Scheduler& scheduler_;
   std::shared_ptr<Disk> disk_;
   std::function<void()> wake_;
+  const int process_;
   std::shared_ptr<bool> is_there_ = std::make_shared<bool>(true);  // for events after the destructor
   std::vector<char> idle_;                                         // 1 for each idle worker
   Queue computing_;                                                // jobs that compute and have not begun

@@ -31,11 +31,13 @@ std::int64_t Scheduler::random(std::int64_t low, std::int64_t high) {
 }
 
 Nanoseconds Scheduler::step_delay() {
+  if (costs_) return costs_->turn;
   if (once_in(stall_once_in_)) return random(1, 20 * millisecond);
   return random(100, 2 * microsecond);
 }
 
 Nanoseconds Scheduler::message_delay() {
+  if (costs_) return costs_->message_latency;
   Nanoseconds most = longest_message_;
   while (most > 2 * microsecond && random(0, 1) == 0) most /= 4;
   return random(500, std::max(microsecond, most));

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <random>
 #include <vector>
 
-namespace tailrace::sim {
+#include "ground/sim/costs.hpp"
 
-/// A point or span of simulated time.
-using Nanoseconds = std::int64_t;
+namespace tailrace::sim {
 
 /// Runs events in simulated time, in one thread. The seed decides everything that happens, and its order.
 class Scheduler {
@@ -17,6 +17,12 @@ class Scheduler {
   explicit Scheduler(std::uint64_t seed);
 
   [[nodiscard]] Nanoseconds now() const { return now_; }
+  /// Makes turns and messages take the stated times from now on, unless these are random.
+  void keep_to(const Costs& costs) {
+    if (!costs.is_random) costs_ = costs;
+  }
+  /// Returns the costs that turns and messages keep to, or null if they take random times.
+  [[nodiscard]] const Costs* costs() const { return costs_ ? &*costs_ : nullptr; }
   /// Queues `event`, to run after `delay`. Events of the same instant run in random order.
   void after(Nanoseconds delay, std::function<void()> event);
   /// Runs the earliest event. Returns false if there is none.
@@ -28,7 +34,7 @@ class Scheduler {
   bool once_in(std::int64_t times) { return random(1, times) == 1; }
   /// Return a random time for a step or task of a rank, and for a message. Most are short, some are long: a
   /// process may lose its core, or a message be delayed, at any moment. The seed also decides how much the
-  /// delays vary.
+  /// delays vary. With costs(), they are the stated time of a turn, and of a message that meets no other.
   Nanoseconds step_delay();
   Nanoseconds message_delay();
 
@@ -45,6 +51,7 @@ class Scheduler {
   Nanoseconds now_ = 0;
   Nanoseconds longest_message_ = 0;
   std::int64_t stall_once_in_ = 0;
+  std::optional<Costs> costs_;
   std::vector<Event> events_;  // a heap, the earliest on top
   std::vector<std::function<void()>> functions_;
   std::vector<std::size_t> free_places_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "engine/pipeline/root/stream_root.hpp"
 
+#include <algorithm>
+
 namespace tailrace::pipeline {
 
 using node::Descriptor;
@@ -102,11 +104,16 @@ bool StreamRoot::advance() {
   return (rounds_ && rounds_->advance()) || moved;
 }
 
-std::set<int> StreamRoot::awaited() const {
-  std::set<int> owners;
+std::vector<int> StreamRoot::awaited() const {
+  std::vector<int> owners;
   for (const auto& [number, sent] : sent_)
-    if (!sent.has_come) owners.insert(sent.owner);
+    if (!sent.has_come) owners.push_back(sent.owner);
   return owners;
+}
+
+bool StreamRoot::awaits(int server) const {
+  return std::ranges::any_of(
+      sent_, [server](const auto& each) { return !each.second.has_come && each.second.owner == server; });
 }
 
 bool StreamRoot::on_come(std::uint64_t chunk) {

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 
 #include "engine/pipeline/root/commits.hpp"
 #include "engine/pipeline/root/rounds.hpp"
@@ -32,7 +31,8 @@ class StreamRoot {
   /// With Method::takes_offsets: notes where a chunk stands, and what became of it.
   void on_taken(Unpacker& in);
   /// With Method::is_sent: returns the servers whose chunks have a place and have not come yet.
-  [[nodiscard]] std::set<int> awaited() const;
+  [[nodiscard]] std::vector<int> awaited() const;
+  [[nodiscard]] bool awaits(int server) const;
   /// Notes that the bytes of a chunk have come. Returns false if this root has given the chunk no place.
   bool on_come(std::uint64_t chunk);
   /// Notes that the bytes of a chunk were written, or have failed.

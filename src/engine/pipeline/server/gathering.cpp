@@ -24,7 +24,9 @@ void Gathering::announce(const SequenceEntry& entry, std::int64_t operation) {
     if (needs_piece(entry, c)) ++record.missing;
   }
   if (!stream_.owns(entry)) return;
-  record.senders.insert(plan.senders().begin(), plan.senders().end());
+  owned_.push_back(number);
+  record.senders = plan.senders();
+  std::ranges::sort(record.senders);
   encoding_.announce(entry);
   if (auto early = early_.extract(number); !early.empty()) {
     for (Sent& sent : early.mapped()) add(record, std::move(sent));
@@ -77,22 +79,35 @@ void Gathering::take_sent(int sender, Unpacker in, const std::shared_ptr<const B
 }
 
 void Gathering::add(Record& record, Sent sent) {
-  record.senders.erase(sent.sender);
+  const auto its = std::ranges::equal_range(record.senders, sent.sender);
+  record.senders.erase(its.begin(), its.end());
   record.poisoned = sent.poisoned || record.poisoned;
   std::ranges::move(sent.pieces, std::back_inserter(record.pieces));
 }
 
-std::set<int> Gathering::waits_for() const {
-  // Only records at the front get data. Data for later ones stays with its sender, which bounds the memory.
-  std::set<int> servers;
-  int looked = 0;
-  for (auto number = next_owned_; number < end() && looked < 2; ++number) {
-    const Record& record = records_[static_cast<std::size_t>(number - first_)];
-    if (!stream_.owns(record.entry)) continue;
-    ++looked;
-    servers.insert(record.senders.begin(), record.senders.end());
+namespace {
+
+/// Only so many own records at the front get data. Data for later ones stays with its sender, which bounds
+/// the memory.
+constexpr std::size_t most_served = 2;
+
+}  // namespace
+
+std::vector<int> Gathering::waits_for() const {
+  std::vector<int> servers;
+  for (std::size_t i = 0; i < std::min(most_served, owned_.size()); ++i) {
+    const Record& record = records_[static_cast<std::size_t>(owned_[i] - first_)];
+    servers.insert(servers.end(), record.senders.begin(), record.senders.end());
   }
   return servers;
+}
+
+bool Gathering::waits_for(int server) const {
+  for (std::size_t i = 0; i < std::min(most_served, owned_.size()); ++i) {
+    const std::vector<int>& senders = records_[static_cast<std::size_t>(owned_[i] - first_)].senders;
+    if (std::ranges::binary_search(senders, server)) return true;
+  }
+  return false;
 }
 
 bool Gathering::advance() {
@@ -117,6 +132,7 @@ bool Gathering::hand_on_complete() {
 bool Gathering::hand_on(std::uint64_t number, Record& record) {
   if (!record.senders.empty() || !encoding_.has_room(record.entry)) return false;
   encoding_.take({number, record.entry, record.operation, record.poisoned, std::move(record.pieces)});
+  owned_.pop_front();
   return true;
 }
 

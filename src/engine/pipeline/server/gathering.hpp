@@ -3,7 +3,6 @@
 
 #include <deque>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "engine/pipeline/server/encoding.hpp"
@@ -28,8 +27,10 @@ class Gathering {
   /// Takes pieces of records from server `sender`, which sees lanes that this one does not. `in` has them, in
   /// `message`.
   void take_sent(int sender, Unpacker in, const std::shared_ptr<const ByteVector>& message);
-  /// Returns the servers whose pieces are missing in the records that this server encodes next.
-  [[nodiscard]] std::set<int> waits_for() const;
+  /// Returns the servers whose pieces are missing in the records that this server encodes next, some of them
+  /// more than once.
+  [[nodiscard]] std::vector<int> waits_for() const;
+  [[nodiscard]] bool waits_for(int server) const;
   /// Hands on and sends what is complete. Returns true if there was something.
   bool advance();
 
@@ -46,9 +47,9 @@ class Gathering {
   struct Record {
     SequenceEntry entry;
     std::int64_t operation = 0;
-    int unmatched = 0;      // visible lanes with a share whose ranks have not come to it
-    int missing = 0;        // pieces that must still come before it can be handed on or sent
-    std::set<int> senders;  // servers whose pieces are still to come
+    int unmatched = 0;         // visible lanes with a share whose ranks have not come to it
+    int missing = 0;           // pieces that must still come before it can be handed on or sent
+    std::vector<int> senders;  // servers whose pieces are still to come, sorted
     std::vector<Piece> pieces;
     bool poisoned = false;
   };
@@ -80,9 +81,10 @@ class Gathering {
   OpenStream& stream_;
   Encoding& encoding_;
   std::deque<Record> records_;
-  std::uint64_t first_ = 0;       // number of records_.front()
-  std::uint64_t next_owned_ = 0;  // the first own record that is not handed on, or a record before it
-  std::uint64_t next_sent_ = 0;   // the first record of another server that is not sent, likewise
+  std::uint64_t first_ = 0;          // number of records_.front()
+  std::uint64_t next_owned_ = 0;     // the first own record that is not handed on, or a record before it
+  std::deque<std::uint64_t> owned_;  // own records that are not handed on
+  std::uint64_t next_sent_ = 0;      // the first record of another server that is not sent, likewise
   // Pieces that came before their record was announced.
   std::map<std::uint64_t, std::vector<Sent>> early_;
   ByteVector packed_;  // a piece of an array that is lent

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "engine/pipeline/server/server.hpp"
 
+#include <algorithm>
 #include <limits>
 
+#include "engine/pipeline/sequence.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/comm/counters/message_counters.hpp"
@@ -245,7 +247,7 @@ void Server::on_opened(Unpacker& in) {
 void Server::on_sequence(Unpacker& in) {
   Stream& stream = streams_.at(in.get<std::uint32_t>());
   stream.started = true;
-  stream.server->on_sequence(in.get_list<SequenceEntry>());
+  stream.server->on_sequence(unpack_sequence(in));
 }
 
 void Server::on_decided(Unpacker& in) {
@@ -360,7 +362,8 @@ void Server::on_fence(int c, std::int64_t number) {
 
 void Server::send_sequence(std::uint32_t id, Stream& stream) {
   Packer out;
-  out.put(Message::sequence).put(id).put_list(std::span<const SequenceEntry>(stream.fresh));
+  out.put(Message::sequence).put(id);
+  pack_sequence(out, stream.fresh);
   for (int server = 0; server < roster_.servers(); ++server) {
     if (server != context_.me) context_.send_to_server(server, out);
   }
@@ -377,17 +380,29 @@ bool Server::poll_data() {
   }
   for (const auto& [id, stream] : streams_) {
     for (const int server : awaited(stream)) {
-      while (awaited(stream).count(server) != 0 && take_data(server)) moved = true;
+      while (awaits(stream, server) && take_data(server)) moved = true;
     }
   }
   return moved;
 }
 
 /// Returns the servers from which the stream needs data next: pieces, or chunks that this server writes.
-std::set<int> Server::awaited(const Stream& stream) {
-  std::set<int> servers = stream.server->waits_for();
-  if (stream.root) servers.merge(stream.root->awaited());
+std::vector<int> Server::awaited(const Stream& stream) {
+  std::vector<int> servers = stream.server->waits_for();
+  if (stream.root) {
+    const std::vector<int> owners = stream.root->awaited();
+    servers.insert(servers.end(), owners.begin(), owners.end());
+  }
+  std::ranges::sort(servers);
+  const auto twice = std::ranges::unique(servers);
+  servers.erase(twice.begin(), twice.end());
   return servers;
+}
+
+/// Returns true if the server is one of those. With hundreds of them, asking is cheaper than listing them
+/// for each.
+bool Server::awaits(const Stream& stream, int server) {
+  return stream.server->waits_for(server) || (stream.root && stream.root->awaits(server));
 }
 
 /// Takes a data message from a server. Its stream need not be the one that waits.

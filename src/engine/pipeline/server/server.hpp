@@ -89,7 +89,8 @@ class Server {
   void on_reference(Stream& stream, const node::Descriptor& descriptor);
   void on_fence(int c, std::int64_t number);
   bool take_data(int server);
-  [[nodiscard]] static std::set<int> awaited(const Stream& stream);
+  [[nodiscard]] static std::vector<int> awaited(const Stream& stream);
+  [[nodiscard]] static bool awaits(const Stream& stream, int server);
   bool poll_data();
   void send_sequence(std::uint32_t id, Stream& stream);
   bool leave();

@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "engine/pipeline/server/collective_writing.hpp"
@@ -37,7 +36,8 @@ class StreamServer {
   void on_pieces(int sender, Unpacker in, const std::shared_ptr<const ByteVector>& message) {
     gathering_.take_sent(sender, in, message);
   }
-  [[nodiscard]] std::set<int> waits_for() const { return gathering_.waits_for(); }
+  [[nodiscard]] std::vector<int> waits_for() const { return gathering_.waits_for(); }
+  [[nodiscard]] bool waits_for(int server) const { return gathering_.waits_for(server); }
   void on_place(Unpacker& in);
   /// On the root, with Method::is_sent: takes a chunk of another server, whose bytes are in `message`, and
   /// writes it. `done` runs when it is written, or has failed.

@@ -56,11 +56,6 @@ def kill_everything(process):
             time.sleep(0.02)
 
 
-def method(name):
-    """The settings of a run with this method. MPI-IO needs MPI_THREAD_MULTIPLE."""
-    return {"TAILRACE_METHOD": name, "SMALL_MODEL_THREADS": "1"} if name.startswith("mpiio") else {"TAILRACE_METHOD": name}
-
-
 def is_same(path, reference, steps, keeps_order):
     """True if the first steps of the file are those of the reference: byte for byte, or if the method gives records of a step no order, record by record."""
     if keeps_order:
@@ -87,7 +82,7 @@ def crash_and_continue(reference, servers, after_steps, delay, first="scan", the
     what = f"servers={servers}, {first} and then {then}, killed {delay} s after step {after_steps}"
     directory = fresh(f"killed-s{servers}-{after_steps}-{first}")
     path = f"{directory}/fc.raw"
-    interrupted_run(path, servers, after_steps, delay, method(first))
+    interrupted_run(path, servers, after_steps, delay, method_settings(first))
     steps = committed(path)
     if not check(steps is not None and len(steps) >= after_steps, f"{what}: the index tells {steps}"):
         return
@@ -107,7 +102,7 @@ def crash_and_continue(reference, servers, after_steps, delay, first="scan", the
     check(committed(copy) == steps, f"{what}: the repaired index tells {committed(copy)}")
 
     code, out, err = run(2 + servers, arguments(path, "format=raw existing=continue", LAST, len(steps)),
-                         TAILRACE_SERVERS=str(servers), **method(then))
+                         TAILRACE_SERVERS=str(servers), **method_settings(then))
     check(code == 0, f"{what}: the run that continues ended with {code}: {err}")
     check(len(contents(path)) == len(reference) and is_same(path, reference, LAST + 1, keeps_order), f"{what}: the continued file differs from the undisturbed one")
     check(committed(path) == list(range(LAST + 1)), f"{what}: the continued index tells {committed(path)}")

@@ -48,16 +48,11 @@ def leads(path):
     return [step["lead"] // 3600 for step in json.loads(out)["steps"]] if code == 0 else []
 
 
-def method(name):
-    """The settings of a run with this method. MPI-IO needs MPI_THREAD_MULTIPLE."""
-    return {"TAILRACE_METHOD": name, "SMALL_MODEL_THREADS": "1"} if name.startswith("mpiio") else {"TAILRACE_METHOD": name}
-
-
 def fails_with_a_verdict(kind, servers, how):
     what = f"{kind} with {servers} servers, {how}"
     path = "disk/fc.raw"
     steps = LAST if kind == "tmpfs" else 400
-    code, out, err = run(2 + servers, arguments(path, "format=raw", steps), TAILRACE_SERVERS=str(servers), **method(how))
+    code, out, err = run(2 + servers, arguments(path, "format=raw", steps), TAILRACE_SERVERS=str(servers), **method_settings(how))
     check(code == 1, f"{what}: ended with {code}: {err}")
     check("No space left on device" in err or "no space for" in err, f"{what}: said {err}")
     told = leads(path)
@@ -87,7 +82,7 @@ def waits_for_space(servers, how):
     helper = threading.Thread(target=make_room)
     helper.start()
     path = "disk/fc.raw"
-    code, out, err = run(2 + servers, arguments(path, "format=raw on_full=wait:30s", 19), TAILRACE_SERVERS=str(servers), **method(how))
+    code, out, err = run(2 + servers, arguments(path, "format=raw on_full=wait:30s", 19), TAILRACE_SERVERS=str(servers), **method_settings(how))
     helper.join()
     check(code == 0, f"on_full=wait with {servers} servers, {how}, ended with {code}: {err}")
     is_whole = records_of(path) == records_of("all.raw")[:20] if how in ANY_ORDER else contents(path) == contents("all.raw")[:20 * STEP_BYTES]

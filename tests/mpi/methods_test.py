@@ -53,8 +53,8 @@ def every_method(name, ending):
             continue
         for ranks, servers in scenes(name == "grib2"):
             path = f"{directory}/{method}-r{ranks}s{servers}{ending}"
-            code, _, err = run(ranks + servers, arguments(path, f"format={name} {options} method={method}", LAST), TAILRACE_SERVERS=str(servers), SMALL_MODEL_THREADS="1",
-                               TAILRACE_REPORT=f"{directory}/report.json")
+            code, _, err = run(ranks + servers, arguments(path, f"format={name} {options} method={method}", LAST), TAILRACE_SERVERS=str(servers), TAILRACE_REPORT=f"{directory}/report.json",
+                               **{**method_settings(method), "SMALL_MODEL_THREADS": "1"})
             what = f"{name}, method={method}, {ranks} ranks, {servers} servers"
             check(code == 0, f"{what}: {code}, {err}")
             check_way(f"{directory}/report.json", method, name, what)
@@ -191,7 +191,10 @@ def together():
 def in_turns():
     """method=mpiio_shared with a file for each step, several nodes, throttled storage, and a write that fails."""
     directory = fresh("methods-shared")
-    threads = {"SMALL_MODEL_THREADS": "1"}
+    threads = method_settings("mpiio_shared")
+    if MPI == "openmpi":
+        code, _, err = run(4, arguments(f"{directory}/ompio.raw", "format=raw", LAST), TAILRACE_SERVERS="2", **{**threads, "OMPI_MCA_io": "ompio"})
+        check(code != 0 and "set OMPI_MCA_io=^ompio" in err and not os.path.exists(f"{directory}/ompio.raw"), f"OMPIO: {code}, {err}")
     code, _, err = run(5, arguments(f"{directory}/fc_{{lead:03h}}.raw", "format=raw method=mpiio_shared", LAST), TAILRACE_SERVERS="2", **threads)
     whole = sum((records_of(f"{directory}/fc_{hour:03}.raw") for hour in range(LAST + 1)), [])
     check(code == 0 and whole == records_of("methods-raw/scan.raw"), f"files of one step: {code}, {err}")

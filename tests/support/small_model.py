@@ -139,6 +139,12 @@ def records_of(path):
             for step in json.loads(out)["steps"]]
 
 
+def method_settings(name):
+    """The settings of a run with this method. MPI-IO needs MPI_THREAD_MULTIPLE, and shared file pointers of Open MPI need ROMIO."""
+    threads = {"SMALL_MODEL_THREADS": "1"} if name.startswith("mpiio") else {}
+    return {"TAILRACE_METHOD": name, **threads, **({"OMPI_MCA_io": "^ompio"} if name == "mpiio_shared" else {})}
+
+
 def raw_steps(path, first, last):
     """True if a raw file holds the steps of these hours. Compares the first value of each step, which is known."""
     data = contents(path)

@@ -171,8 +171,8 @@ bool Commits::settle() {
     step.status = Status(Code::order, "a rank's part of a record is missing").at({found->first, -1, -1});
   }
   // With fixed places, chunks are placed in the order in which they were encoded. The index must not depend
-  // on this order. A record without bytes, which no encoder of today
-  // makes, would stand where the one behind it begins.
+  // on this order. A record without bytes, which no encoder of today makes, would stand where the one behind
+  // it begins.
   std::ranges::stable_sort(step.entry.records, {},
                            [](const RecordEntry& each) { return std::pair(each.offset, each.length); });
   if (servers_take_offsets(opening_.method(), codec_)) check_gapless(found->first, step);

@@ -148,6 +148,21 @@ TEST(sim_method_costs, shared_offsets_queue) {
   EXPECT_LT(fast.seconds, 0.25 * slow.seconds);
 }
 
+/// A job that writes several times is charged for the later writes before others have begun.
+TEST(sim_method_costs, processes_that_write_twice_share_the_rate_of_storage_too) {
+  Scheduler scheduler(1);
+  Costs costs;
+  costs.storage_bytes_per_second = 4e9;
+  Disk disk(scheduler, costs, 8);
+  Nanoseconds last = 0;
+  for (int process = 0; process < 8; ++process) {
+    for (int i = 0; i < 2; ++i) disk.charge_write(process, "data", 500'000'000);
+    last = std::max(last, disk.take_spent());
+  }
+  EXPECT_GE(last, 2'000'000'000) << "8 GB at 4 GB/s";
+  EXPECT_LE(last, 2'010'000'000);
+}
+
 MethodTrial trial_of(const std::string& method, int servers) {
   MethodTrial trial;
   trial.method = method;

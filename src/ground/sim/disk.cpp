@@ -114,17 +114,18 @@ void Disk::charge_write(int process, const std::string& path, Bytes bytes) {
   Nanoseconds& own = free_at_[number];
   own = std::max(own, begin) + time_for(full, costs_.process_bytes_per_second);
   const Nanoseconds pass = time_for(full, costs_.storage_bytes_per_second);
-  storage_free_at_ = std::max(storage_free_at_, begin) + pass;
-  const double equal_part = static_cast<double>(pass) * writers_at(begin);
+  // A later write of a job leaves the disk to others until it begins.
+  storage_free_at_ = std::max(storage_free_at_, scheduler_.now()) + pass;
+  const double equal_part = static_cast<double>(pass) * writers();
   const Nanoseconds all = std::min(storage_free_at_, begin + static_cast<Nanoseconds>(equal_part));
   const Nanoseconds end = std::max(own, all);
   ends_.push(end);
   spend_until(end + latency(costs_.call_latency), accounts_[number].writing);
 }
 
-/// Returns the number of writes that are under way at a time, with the one that begins.
-double Disk::writers_at(Nanoseconds time) {
-  while (!ends_.empty() && ends_.top() <= time) ends_.pop();
+/// Returns the number of writes that are under way, with the one that begins.
+double Disk::writers() {
+  while (!ends_.empty() && ends_.top() <= scheduler_.now()) ends_.pop();
   return static_cast<double>(ends_.size() + 1);
 }
 

@@ -55,7 +55,7 @@ class Disk {
 
  private:
   [[nodiscard]] Nanoseconds latency(Nanoseconds stated);
-  [[nodiscard]] double writers_at(Nanoseconds time);
+  [[nodiscard]] double writers();
   void spend_until(Nanoseconds end, BusyTime& on);
 
   Scheduler& scheduler_;

@@ -17,13 +17,6 @@ ANY_ORDER = ("offset_guard", "offset_sharing", "mpiio_shared")  # of the records
 LAST = 2
 
 
-def files_of(path):
-    """The bytes of a file, or of all objects of a store."""
-    if not os.path.isdir(path):
-        return contents(path)
-    return {os.path.relpath(os.path.join(top, name), path): contents(os.path.join(top, name)) for top, _, names in os.walk(path) for name in names}
-
-
 def check_rounds(report, method, what):
     """A collective method has written each step in rounds of all servers, and no other method has."""
     if not os.path.exists(report):
@@ -63,7 +56,7 @@ def every_method(name, ending):
                 check(records_of(path) == records_of(whole), f"{what}: other records")
                 check(tailrace("verify", path)[0] == 0, f"{what}: verify finds something")
             else:
-                check(files_of(path) == files_of(whole), f"{what}: other bytes")
+                check(image(path) == image(whole), f"{what}: other bytes")
 
 
 def counted():

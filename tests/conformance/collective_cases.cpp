@@ -345,6 +345,26 @@ void calls_on_one_file_go_by_appends_to_another(CollectiveEnd& end) {
   end.check(contents(end, second) == expected, "the bytes");
 }
 
+/// An MPI may know shared file pointers by the names of the files alone.
+void files_of_the_same_name_have_pointers_of_their_own(CollectiveEnd& end) {
+  if (!can_append(end)) return;
+  if (end.rank() == 0)
+    end.check(end.target().make_directories(end.path("there")).is_ok(), "the directory is made");
+  const std::string here = make_file(end, "same"), there = make_file(end, "there/same");
+  open(end, here);
+  open(end, there);
+  check_ok(end, seek(end, here, 0), "seek");
+  check_ok(end, seek(end, there, 5), "seek in the other file");
+  std::string text = append_in_turns(end, here, 0, 4, 1000);
+  std::string other = std::string(5, '\0') + append_in_turns(end, there, 5, 3, 700);
+  text += append_in_turns(end, here, std::ssize(text), 2, 100);
+  sync_and_close(end, here);
+  other += append_in_turns(end, there, std::ssize(other), 3, 300);
+  sync_and_close(end, there);
+  end.check(contents(end, here) == text, "the bytes");
+  end.check(contents(end, there) == other, "the bytes of the other file");
+}
+
 void an_append_whose_own_part_fails_moves_nothing(CollectiveEnd& end) {
   if (!can_append(end)) return;
   const std::string path = make_file(end, "own_append");
@@ -420,6 +440,8 @@ const std::vector<CollectiveCase>& collective_cases() {
       {"appends_stand_where_their_turns_say", appends_stand_where_their_turns_say},
       {"a_sync_covers_appends_that_are_under_way", a_sync_covers_appends_that_are_under_way},
       {"calls_on_one_file_go_by_appends_to_another", calls_on_one_file_go_by_appends_to_another},
+      {"files_of_the_same_name_have_pointers_of_their_own",
+       files_of_the_same_name_have_pointers_of_their_own},
       {"an_append_whose_own_part_fails_moves_nothing", an_append_whose_own_part_fails_moves_nothing},
       {"a_trial_of_appends_leaves_nothing", a_trial_of_appends_leaves_nothing},
   };

@@ -209,6 +209,18 @@ def in_turns():
     check(not left, f"what the MPI has left: {left}")
 
 
+def two_at_once():
+    """Two streams whose files have the same name in different directories."""
+    for method in ("mpiio", "mpiio_shared", "writer_aio"):
+        directory = fresh(f"methods-twin-{method}")
+        os.makedirs(f"{directory}/there")
+        paths = f"{directory}/fc.raw", f"{directory}/there/fc.raw"
+        code, _, err = run(4, arguments(paths[0], "format=raw", LAST), TAILRACE_SERVERS="2", SMALL_MODEL_TWIN=paths[1], **method_settings(method))
+        check(code == 0, f"two streams, {method}: {code}, {err}")
+        for path in paths:
+            check(records_of(path) == records_of("methods-raw/scan.raw"), f"{path}: other records")
+
+
 def under_way():
     """method=writer_aio on throttled storage, with a file for each step, with values that need no encoder from 1 server, and with writes that fail."""
     directory = fresh("methods-aio")
@@ -237,6 +249,7 @@ under_way()
 together()
 in_turns()
 counted()
+two_at_once()
 chosen_by_the_setting()
 chosen_by_the_file_system()
 refused()

@@ -8,7 +8,8 @@
 // directory `pids`, if that exists. With SMALL_MODEL_STALLS=RANK:SECONDS this compute rank sleeps before its
 // second step. With SMALL_MODEL_AWAITS=HOUR:FILE each compute rank waits before this hour's step until the
 // file exists. SMALL_MODEL_FIELDS has further options of both fields. With SMALL_MODEL_THREADS MPI is
-// initialised with MPI_THREAD_MULTIPLE.
+// initialised with MPI_THREAD_MULTIPLE. SMALL_MODEL_TWIN is the pattern of a second stream, which has the same
+// options and gets the same fields.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -52,9 +53,11 @@ void await(std::int64_t hour) {
 void forecast(MPI_Comm compute, char** arguments) {
   const std::string options = std::string("base=2026-03-01T00:00Z ") + arguments[2];
   const bool has_grid = options.find("format=raw") == std::string::npos;
-  tr_stream* stream = nullptr;
+  tr_stream *stream = nullptr, *twin = nullptr;  // the twin gets the same fields
   expect(tr_stream_create(arguments[1], options.c_str(), &stream));
   if (stream == nullptr) return;
+  const char* const twins_pattern = std::getenv("SMALL_MODEL_TWIN");
+  if (twins_pattern != nullptr) expect(tr_stream_create(twins_pattern, options.c_str(), &twin));
   Array t("halo", compute, TR_F64);
   Array u("indexed", compute, TR_F32);
   if (has_grid) {
@@ -63,20 +66,27 @@ void forecast(MPI_Comm compute, char** arguments) {
   }
   const char* const more = std::getenv("SMALL_MODEL_FIELDS");
   const std::string field = std::string("levels=pressure:1000,850,500 ") + (more == nullptr ? "" : more);
-  expect(tr_stream_define(stream, "t", t.layout(), TR_F64, field.c_str()));
-  expect(tr_stream_define(stream, "u", u.layout(), TR_F32, field.c_str()));
+  for (tr_stream* const each : {stream, twin}) {
+    if (each == nullptr) continue;
+    expect(tr_stream_define(each, "t", t.layout(), TR_F64, field.c_str()));
+    expect(tr_stream_define(each, "u", u.layout(), TR_F32, field.c_str()));
+  }
   for (std::int64_t hour = std::atoll(arguments[3]); hour <= std::atoll(arguments[4]); ++hour) {
     t.fill(0, hour * 3600);
     u.fill(1, hour * 3600);
     if (hour == std::atoll(arguments[3]) + 1) stall(compute);
     await(hour);
-    expect(tr_stream_begin(stream, hour * 3600));
-    expect(tr_stream_put(stream, "t", t.data()));
-    expect(tr_stream_put(stream, "u", u.data()));
-    expect(tr_stream_end(stream));
+    for (tr_stream* const each : {stream, twin}) {
+      if (each == nullptr) continue;
+      expect(tr_stream_begin(each, hour * 3600));
+      expect(tr_stream_put(each, "t", t.data()));
+      expect(tr_stream_put(each, "u", u.data()));
+      expect(tr_stream_end(each));
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(arguments[5])));
   }
   if (std::getenv("SMALL_MODEL_KEEPS_OPEN") == nullptr) expect(tr_stream_close(&stream));
+  if (twin != nullptr) expect(tr_stream_close(&twin));
 }
 
 }  // namespace

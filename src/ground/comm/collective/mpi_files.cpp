@@ -213,6 +213,13 @@ class MpiFiles::Calls {
     Done done{};
     Status failed{};  // the call that should have begun it has written nothing, or not all
   };
+  /// A file with a communicator of its own: OMPIO of Open MPI 4.1.4 knows a shared file pointer by the number
+  /// of the communicator and the file's name without its directory. Files with the same name in different
+  /// directories would share one.
+  struct OpenFile {
+    MPI_File file = MPI_FILE_NULL;
+    MPI_Comm comm = MPI_COMM_NULL;
+  };
   template <typename Call>
   int in_mpi(const Call& call);
   template <typename Over>
@@ -224,12 +231,12 @@ class MpiFiles::Calls {
   Status append_in_turns(MPI_File file, const std::string& path);
   [[nodiscard]] bool meet();
   bool all_are(const Status& mine);
-  Status open_as(const std::string& path, const std::string& name, MPI_Info info, MPI_File& file);
+  Status open_as(const std::string& path, const std::string& name, MPI_Info info, OpenFile& file);
 
   const MPI_Comm comm_;
   const std::function<void()> wake_;
   // The thread alone uses these:
-  std::map<std::string, MPI_File> files_;
+  std::map<std::string, OpenFile> files_;
   std::list<Append> appends_;  // oldest first
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -362,10 +369,10 @@ bool MpiFiles::Calls::all_are(const Status& mine) {
 }
 
 Status MpiFiles::Calls::open_as(const std::string& path, const std::string& name, MPI_Info info,
-                                MPI_File& file) {
-  file = MPI_FILE_NULL;
-  return file_status(in_mpi([&] { return MPI_File_open(comm_, name.c_str(), MPI_MODE_RDWR, info, &file); }),
-                     "MPI_File_open", path);
+                                OpenFile& file) {
+  return file_status(
+      in_mpi([&] { return MPI_File_open(file.comm, name.c_str(), MPI_MODE_RDWR, info, &file.file); }),
+      "MPI_File_open", path);
 }
 
 /// All processes agree before and after the call of MPI: closing is collective, too, so a file must not be
@@ -375,19 +382,21 @@ Status MpiFiles::Calls::open(const std::string& path, const Hints& hints, const 
   if (!meet()) return abandoned();
   if (!all_are(looked)) return looked;
   MPI_Info info = info_of(hints);
+  OpenFile file;
+  expect_success(in_mpi([&] { return MPI_Comm_dup(comm_, &file.comm); }), "MPI_Comm_dup");
   Status first;
   for (const std::string& name : names_for_mpi(path)) {
-    MPI_File file = MPI_FILE_NULL;
     const Status opened = open_as(path, name, info, file);
     if (first.is_ok()) first = opened;
     if (!all_are(opened)) continue;
     // Files inherit the handler of MPI_FILE_NULL, which the program may have changed.
-    MPI_File_set_errhandler(file, MPI_ERRORS_RETURN);
+    MPI_File_set_errhandler(file.file, MPI_ERRORS_RETURN);
     files_[path] = file;
     is_open = true;
     break;
   }
   MPI_Info_free(&info);
+  if (!is_open) in_mpi([&] { return MPI_Comm_free(&file.comm); });
   return is_open ? Status() : first;
 }
 
@@ -406,8 +415,8 @@ Status MpiFiles::Calls::write(const std::string& path, const std::vector<Run>& r
   shares.resize(static_cast<std::size_t>(calls));
   if (!meet()) return abandoned();
   for (const Share& share : shares) {
-    const Status written =
-        file_status(in_mpi([&] { return write_share(file->second, share); }), "MPI_File_write_at_all", path);
+    const Status written = file_status(in_mpi([&] { return write_share(file->second.file, share); }),
+                                       "MPI_File_write_at_all", path);
     if (status.is_ok()) status = written;
   }
   return status;
@@ -486,7 +495,7 @@ Status MpiFiles::Calls::append(const std::string& path, Bytes offset, const Run:
   if (!wait_for_appends(path, most_appends - 1)) return abandoned();
   Append& append =
       appends_.emplace_back(Append{.path = path, .size = size_of(parts), .place = place_of(parts)});
-  const Status begun = append_in_turn(file->second, path, offset, append);
+  const Status begun = append_in_turn(file->second.file, path, offset, append);
   if (begun.is_ok()) {
     append.done = std::move(done);
     return {};
@@ -509,8 +518,8 @@ Status MpiFiles::Calls::write_again(const std::string& path, Bytes offset, const
   append.failed = file == files_.end()
                       ? Status(Code::state, cat("write ", path, ": the servers have not opened it"))
                       : file_status(in_mpi([&] {
-                                      return MPI_File_iwrite_at(file->second, offset, place.base, place.count,
-                                                                place.type, &append.request);
+                                      return MPI_File_iwrite_at(file->second.file, offset, place.base,
+                                                                place.count, place.type, &append.request);
                                     }),
                                     "MPI_File_iwrite_at", path);
   return {};
@@ -520,7 +529,7 @@ Status MpiFiles::Calls::seek(const std::string& path, Bytes offset) {
   const auto file = files_.find(path);
   if (file == files_.end()) return {Code::state, cat("seek in ", path, ": the servers have not opened it")};
   if (!end_appends() || !meet()) return abandoned();
-  return file_status(in_mpi([&] { return MPI_File_seek_shared(file->second, offset, MPI_SEEK_SET); }),
+  return file_status(in_mpi([&] { return MPI_File_seek_shared(file->second.file, offset, MPI_SEEK_SET); }),
                      "MPI_File_seek_shared", path);
 }
 
@@ -577,7 +586,7 @@ Status MpiFiles::Calls::sync(const std::string& path, const Own& own) {
   if (file == files_.end()) return {Code::state, cat("sync ", path, ": the servers have not opened it")};
   if (!end_appends() || !meet()) return abandoned();
   const Status synced =
-      file_status(in_mpi([&] { return MPI_File_sync(file->second); }), "MPI_File_sync", path);
+      file_status(in_mpi([&] { return MPI_File_sync(file->second.file); }), "MPI_File_sync", path);
   const Status mine = guarded([&] { return own(); });
   return synced.is_ok() ? mine : synced;
 }
@@ -587,7 +596,9 @@ Status MpiFiles::Calls::close(const std::string& path, const Own& own) {
   Status closed;
   if (!file.empty()) {
     if (!end_appends() || !meet()) return abandoned();
-    closed = file_status(in_mpi([&] { return MPI_File_close(&file.mapped()); }), "MPI_File_close", path);
+    OpenFile& open = file.mapped();
+    closed = file_status(in_mpi([&] { return MPI_File_close(&open.file); }), "MPI_File_close", path);
+    in_mpi([&] { return MPI_Comm_free(&open.comm); });
   }
   const Status mine = guarded([&] { return own(); });
   return closed.is_ok() ? mine : closed;

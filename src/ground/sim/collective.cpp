@@ -88,22 +88,6 @@ void SimCollectiveFiles::append(std::string path, Bytes offset, Run::Parts parts
   meetings_.look();
 }
 
-void SimCollectiveFiles::write_again(std::string path, Bytes offset, Run::Parts parts, Done done) {
-  auto call = std::make_shared<Call>();
-  call->what = cat("write ", path, " again");
-  call->append = [this, path, offset, parts = std::move(parts), done = std::move(done)]() -> Status {
-    const auto write = [this, path, offset, parts]() -> Status {
-      if (files_.count(path) == 0) return {Code::state, cat("write ", path, ": it is not open")};
-      return files_.at(path)->write_gathered(parts, offset);
-    };
-    appends_.push_back({path, write, done});
-    return {};
-  };
-  call->done = [](const Status&) {};
-  calls_.push_back(std::move(call));
-  meetings_.look();
-}
-
 /// Makes the append in front, if it is one, at a moment of its own.
 void SimCollectiveFiles::begin_append() {
   if (is_appending_ || calls_.empty() || !calls_.front()->append) return;

@@ -6,6 +6,9 @@
 #include <thread>
 #include <utility>
 
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
+
 namespace tailrace::pipeline {
 
 namespace {
@@ -144,6 +147,14 @@ constexpr std::chrono::milliseconds next_try(250);
 /// Returns the key of jobs that wait for appends. Jobs of the file's own key wait for the root's look at it.
 executor::Key key_of_appends(const std::string& path) { return executor::key_of(path + "/appends"); }
 
+/// Writes the bytes through a descriptor that nobody else uses: the servers may close theirs meanwhile.
+Status write_by_itself(storage::Target& target, const std::string& path, Bytes offset, const Parts& parts) {
+  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
+  TR_TRY(file.status());
+  TR_TRY((*file)->write_gathered(parts, offset));
+  return (*file)->close();
+}
+
 }  // namespace
 
 /// Hands the bytes of the call's chunks over: the root goes on as soon as their places are taken.
@@ -179,32 +190,37 @@ void CollectiveWriting::on_begun(std::int64_t number, const CallPointer& call, c
   if (call->begun.is_ok()) call->begun = status;
   if (status.is_ok()) ++call->under_way;
   if (--call->not_begun > 0) return;
-  say(number, call->begun);
+  if (call->begun.is_ok()) say(number, call->begun);
   end_append(number, call);
 }
 
-/// A piece for which storage has no space is written again at its place, as long as the stream waits for
-/// room.
+/// What the MPI has not written of a piece this server writes itself, once, at the same place, and waits for
+/// room as the stream's policy says: an error of MPI-IO mostly tells neither that storage is full nor how
+/// much was written. A turn that has failed is not worth it.
 void CollectiveWriting::on_piece(std::int64_t number, const CallPointer& call, const Piece& piece,
                                  const Status& status) {
-  const Patience patience = stream_.opening.policy.patience_for_space(next_try);
-  if (status.code() == patience.code && stream_.context.line.now() - call->begin < patience.limit.count()) {
-    ++stream_.counters().space_waits;
-    return stream_.context.executor.wait(
-        key_of_appends(call->path),
-        [period = patience.period](int) {
-          std::this_thread::sleep_for(period);
-          return Status();
-        },
-        [this, number, call, &piece](const Status&) {
-          stream_.context.collective->write_again(
-              name_of(call->path), piece.offset, piece.parts,
-              [this, number, call, &piece](const Status& again) { on_piece(number, call, piece, again); });
+  const auto end = [this, number, call](const Status& written) {
+    if (call->written.is_ok()) call->written = written;
+    --call->under_way;
+    end_append(number, call);
+  };
+  if (status.is_ok() || !call->begun.is_ok()) return end(status);
+  log(LogLevel::info, cat(status.text(), "; the server writes the bytes by itself"));
+  Patience patience = stream_.opening.policy.patience_for_space(next_try);
+  patience.limit -= std::chrono::nanoseconds(stream_.context.line.now() - call->begin);
+  const auto tries = std::make_shared<std::int64_t>(0);
+  stream_.context.executor.wait(
+      key_of_appends(call->path),
+      [patience, tries, call, &piece, &target = stream_.context.files.target()](int) {
+        return try_patiently(patience, [&] {
+          ++*tries;
+          return write_by_itself(target, call->path, piece.offset, piece.parts);
         });
-  }
-  if (call->written.is_ok()) call->written = status;
-  --call->under_way;
-  end_append(number, call);
+      },
+      [this, tries, end](const Status& written) {
+        stream_.counters().space_waits += *tries - 1;
+        end(written);
+      });
 }
 
 /// Tells storage of the bytes that the MPI has written. A throttle that holds them up does not hold up the
@@ -228,6 +244,7 @@ void CollectiveWriting::count_append(std::int64_t number, const CallPointer& cal
 /// failed: then the root says when they are not needed.
 void CollectiveWriting::end_append(std::int64_t number, const CallPointer& call) {
   if (call->not_begun > 0 || call->under_way > 0) return;
+  if (!call->begun.is_ok() && !std::exchange(call->is_refused, true)) say(number, call->begun);
   if (!call->begun.is_ok() && !call->is_given_up) return;
   if (call->begun.is_ok() && !call->is_counted) return count_append(number, call);
   const std::int64_t now = stream_.context.line.now();

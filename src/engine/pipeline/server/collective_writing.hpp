@@ -59,6 +59,7 @@ class CollectiveWriting {
     Status begun = {};
     Status written = {};
     bool is_counted = false;   // storage knows of the bytes
+    bool is_refused = false;   // the root knows that it has not begun
     bool is_given_up = false;  // the root does not wait for the chunks any more
   };
   using CallPointer = std::shared_ptr<Call>;

@@ -61,8 +61,6 @@ class CollectiveFiles {
   /// runs when it is over. The bytes must stay as they are until then. Of each file two writes are under way:
   /// a third waits for the first.
   virtual void append(std::string path, Bytes offset, Run::Parts parts, Own own, Done started, Done done) = 0;
-  /// Not made together: writes the bytes at a place, for an append of them that has failed.
-  virtual void write_again(std::string path, Bytes offset, Run::Parts parts, Done done) = 0;
   /// Sets the shared file pointer of an open file.
   virtual void seek(std::string path, Bytes offset, Done done) = 0;
   /// Tries on a new file of this name, which it removes, whether appends stand where their turns say. The

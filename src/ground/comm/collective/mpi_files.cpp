@@ -166,6 +166,30 @@ Status not_tried([[maybe_unused]] const Status& why) {
 #endif
 }
 
+/// Returns false while the write is under way. Otherwise frees the request, and `status` tells what became of
+/// the write, unless it has failed before.
+bool end_write(MPI_Request& request, const std::string& path, Bytes size, Status& status) {
+  if (request == MPI_REQUEST_NULL) return true;
+  int is_over = 0;
+  MPI_Status mpi;
+#ifdef OPEN_MPI
+  // MPI_Test and MPI_Wait of Open MPI 4.1.4 may end the process by a signal if such a write has failed
+  // (OMPIO). The number of bytes tells of that.
+  const int code = MPI_Request_get_status(request, &is_over, &mpi);
+  if (code == MPI_SUCCESS && is_over == 0) return false;
+  MPI_Request_free(&request);
+#else
+  const int code = MPI_Test(&request, &is_over, &mpi);
+  if (code == MPI_SUCCESS && is_over == 0) return false;
+#endif
+  if (status.is_ok()) status = file_status(code, "MPI_File_iwrite_shared", path);
+  int bytes = 0;
+  if (status.is_ok()) MPI_Get_elements(&mpi, MPI_BYTE, &bytes);
+  if (status.is_ok() && bytes != size)
+    status = io_error(cat("MPI_File_iwrite_shared, of ", size, " bytes ", bytes, " of"), path, EIO);
+  return true;
+}
+
 /// The appends of a file that are under way on this process: while one is written, the next one is handed
 /// over.
 constexpr std::size_t most_appends = 2;
@@ -197,7 +221,6 @@ class MpiFiles::Calls {
   Status open(const std::string& path, const Hints& hints, const Own& own, bool& is_open);
   Status write(const std::string& path, const std::vector<Run>& runs, int calls, const Own& own);
   Status append(const std::string& path, Bytes offset, const Run::Parts& parts, const Own& own, Done& done);
-  Status write_again(const std::string& path, Bytes offset, const Run::Parts& parts, Done& done);
   Status seek(const std::string& path, Bytes offset);
   Status try_appends(const std::string& path);
   Status sync(const std::string& path, const Own& own);
@@ -224,6 +247,7 @@ class MpiFiles::Calls {
   int in_mpi(const Call& call);
   template <typename Over>
   bool sleep_until(const Over& over);
+  void wait_for_write(Append& append);
   bool look_at_appends();
   bool wait_for_appends(const std::string& path, std::size_t most);
   bool end_appends();
@@ -284,7 +308,7 @@ void MpiFiles::Calls::run() {
   lock.unlock();
   // The MPI uses the bytes of these. Nobody hears of their ends.
   for (Append& each : appends_) {
-    in_mpi([&] { return MPI_Wait(&each.request, MPI_STATUS_IGNORE); });
+    wait_for_write(each);
     each.place.release();
   }
   lock.lock();
@@ -422,24 +446,25 @@ Status MpiFiles::Calls::write(const std::string& path, const std::vector<Run>& r
   return status;
 }
 
+/// Waits until the write of an append is over, or has not begun. `append.failed` tells what became of it.
+void MpiFiles::Calls::wait_for_write(Append& append) {
+  in_mpi([&] {
+    GrowingPause pause(shortest_look, longest_look);
+    while (!end_write(append.request, append.path, append.size, append.failed))
+      std::this_thread::sleep_for(pause.next());
+    return MPI_SUCCESS;
+  });
+}
+
 /// Tells of appends that are over. Returns true if there was one.
 bool MpiFiles::Calls::look_at_appends() {
   bool moved = false;
   for (auto append = appends_.begin(); append != appends_.end();) {
-    int is_over = 0;
-    MPI_Status mpi;
-    const int code = MPI_Test(&append->request, &is_over, &mpi);
-    if (code == MPI_SUCCESS && is_over == 0) {
+    Status status = append->failed;
+    if (!end_write(append->request, append->path, append->size, status)) {
       ++append;
       continue;
     }
-    Status status = append->failed;
-    if (status.is_ok()) status = file_status(code, "MPI_File_iwrite_shared", append->path);
-    int bytes = 0;
-    if (status.is_ok()) MPI_Get_elements(&mpi, MPI_BYTE, &bytes);
-    if (status.is_ok() && bytes != append->size)
-      status = io_error(cat("MPI_File_iwrite_shared, of ", append->size, " bytes ", bytes, " of"),
-                        append->path, EIO);
     append->place.release();
     {
       const std::lock_guard lock(mutex_);
@@ -500,29 +525,10 @@ Status MpiFiles::Calls::append(const std::string& path, Bytes offset, const Run:
     append.done = std::move(done);
     return {};
   }
-  if (append.request != MPI_REQUEST_NULL)
-    in_mpi([&] { return MPI_Wait(&append.request, MPI_STATUS_IGNORE); });
+  wait_for_write(append);
   append.place.release();
   appends_.pop_back();
   return begun;
-}
-
-/// Tells `done` alone what became of it.
-Status MpiFiles::Calls::write_again(const std::string& path, Bytes offset, const Run::Parts& parts,
-                                    Done& done) {
-  if (!wait_for_appends(path, most_appends - 1)) return abandoned();
-  Append& append = appends_.emplace_back(
-      Append{.path = path, .size = size_of(parts), .place = place_of(parts), .done = std::move(done)});
-  const auto file = files_.find(path);
-  const Place& place = append.place;
-  append.failed = file == files_.end()
-                      ? Status(Code::state, cat("write ", path, ": the servers have not opened it"))
-                      : file_status(in_mpi([&] {
-                                      return MPI_File_iwrite_at(file->second.file, offset, place.base,
-                                                                place.count, place.type, &append.request);
-                                    }),
-                                    "MPI_File_iwrite_at", path);
-  return {};
 }
 
 Status MpiFiles::Calls::seek(const std::string& path, Bytes offset) {
@@ -551,9 +557,9 @@ Status MpiFiles::Calls::append_in_turns(MPI_File file, const std::string& path) 
     Append append{.path = path, .size = size, .place = place_of({bytes})};
     mine = append_in_turn(file, path, size * (turn + 1), append);
     if (mine.is_ok()) mine = append.failed;
-    if (append.request == MPI_REQUEST_NULL) continue;
-    const int code = in_mpi([&] { return MPI_Wait(&append.request, MPI_STATUS_IGNORE); });
-    if (mine.is_ok()) mine = file_status(code, "MPI_File_iwrite_shared", path);
+    wait_for_write(append);
+    append.place.release();
+    if (mine.is_ok()) mine = append.failed;
   }
   all_are(mine);
   return mine;
@@ -640,12 +646,6 @@ void MpiFiles::append(std::string path, Bytes offset, Run::Parts parts, Own own,
       [&to = *calls_, path = std::move(path), offset, parts = std::move(parts), own = std::move(own),
        done = std::move(done)]() mutable { return to.append(path, offset, parts, own, done); },
       std::move(started));
-}
-
-void MpiFiles::write_again(std::string path, Bytes offset, Run::Parts parts, Done done) {
-  calls_->enqueue([&to = *calls_, path = std::move(path), offset, parts = std::move(parts),
-                   done = std::move(done)]() mutable { return to.write_again(path, offset, parts, done); },
-                  [](const Status&) {});
 }
 
 void MpiFiles::seek(std::string path, Bytes offset, Done done) {

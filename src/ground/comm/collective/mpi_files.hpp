@@ -28,7 +28,6 @@ class MpiFiles final : public CollectiveFiles {
   void open(std::string path, Hints hints, Own own, Opened opened) override;
   void write(std::string path, std::vector<Run> runs, int calls, Own own, Done done) override;
   void append(std::string path, Bytes offset, Run::Parts parts, Own own, Done started, Done done) override;
-  void write_again(std::string path, Bytes offset, Run::Parts parts, Done done) override;
   void seek(std::string path, Bytes offset, Done done) override;
   void try_appends(std::string path, Done done) override;
   void sync(std::string path, Own own, Done done) override;

@@ -62,10 +62,10 @@ struct StartedRound {
 
   Status finish() {
     for (const auto& write : writes) {
-      const Status written = write->finish();
+      const Status written = guarded([&] { return write->finish(); });
       if (status.is_ok()) status = written;
     }
-    writes.clear();
+    writes.clear();  // waits for those whose memory was short
     return status;
   }
 };

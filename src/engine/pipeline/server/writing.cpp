@@ -269,12 +269,16 @@ void Writing::end_oldest(Flights& under_way, Flights& ended) {
   Flight& flight = under_way.front();
   const Placed& placed = flight.placed;
   if (flight.has_begun) {
+    bool is_over = false;
     flight.status = guarded([&]() -> Status {
       const Status first =
           flight.round ? stream_.context.files.finish(placed.path, *flight.round) : flight.status;
+      is_over = true;
       const RecordExtents all = extents_of(placed, 0, placed.chunk.records.size());
       return write_patiently(placed.path, placed.chunk.step, all.extents, flight.spent, first);
     });
+    // Memory was short. The chunk's bytes are given back soon, and the system may still use them.
+    if (!is_over) flight.round.reset();
   }
   ended.splice(ended.end(), under_way, under_way.begin());
 }

@@ -15,10 +15,12 @@ Result<std::unique_ptr<WriteQueue>> uring_write_queue() {
 
 #include <liburing.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <thread>
 
+#include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/posix_system.hpp"
 
@@ -47,16 +49,18 @@ class UringQueue final : public WriteQueue {
   UringQueue(const UringQueue&) = delete;
   UringQueue& operator=(const UringQueue&) = delete;
 
-  [[nodiscard]] WriteWay way() const override { return WriteWay::io_uring; }
+  [[nodiscard]] WriteWay way() const override { return is_broken_ ? WriteWay::calls : WriteWay::io_uring; }
 
   void start(QueuedWrite& write) override {
     while (under_way_ >= most_writes) take_completion();
+    int result = 0;
     io_uring_sqe* const entry = is_broken_ ? nullptr : io_uring_get_sqe(&ring_);
     if (entry != nullptr) {
       io_uring_prep_writev(entry, write.descriptor, write.parts.data(),
                            static_cast<unsigned>(write.parts.size()), static_cast<__u64>(write.offset));
       io_uring_sqe_set_data(entry, &write);
-      if (submit() > 0) {
+      result = submit();
+      if (result > 0) {
         ++under_way_;
         return;
       }
@@ -66,6 +70,7 @@ class UringQueue final : public WriteQueue {
     write.result = System().pwritev(write.descriptor, write.parts.data(),
                                     static_cast<int>(write.parts.size()), write.offset);
     write.is_over = true;
+    if (entry != nullptr) tell_refusal(write, result);
   }
 
   void wait(const QueuedWrite& write) override {
@@ -87,6 +92,16 @@ class UringQueue final : public WriteQueue {
     write->is_over = true;
     io_uring_cqe_seen(&ring_, completion);
     --under_way_;
+  }
+
+  /// A system may grant rings, and then refuse their use (seccomp of containers).
+  static void tell_refusal(const QueuedWrite& write, int result) {
+    static std::atomic<bool> has_told = false;
+    if (has_told.exchange(true)) return;
+    const std::string what = cat("of a write at offset ", write.offset);
+    log(LogLevel::warn,
+        cat("io_uring took no further write (", io_error("io_uring_submit", what, -result).text(),
+            "): writes of this file are made one after another from now on"));
   }
 
   int submit() {

@@ -34,6 +34,7 @@ class WriteQueue {
   static constexpr Bytes most_at_once = Bytes{2} << 20;
 
   virtual ~WriteQueue() = default;
+  /// Returns how the next write is made: by `calls` once the system has refused a write.
   [[nodiscard]] virtual WriteWay way() const = 0;
   /// Begins a write. If `most_writes` are under way, waits until one of them is over. If the system takes no
   /// further write, makes the call itself.

@@ -97,6 +97,7 @@ class OverlappingWriter final : public Writer {
   std::unique_ptr<Round> begin(std::int64_t epoch, std::span<const Extent> extents) override;
   Status sync() override {
     wait_for_all();
+    queue_->rest();  // many files may be open, and each ring has a descriptor
     return file_->sync();
   }
   Status close() override {

@@ -118,6 +118,7 @@ class FirstPossibleQueue final : public WriteQueue {
   void wait(const QueuedWrite& write) override {
     if (made_) made_->wait(write);
   }
+  void rest() override { made_.reset(); }
 
  private:
   void make();

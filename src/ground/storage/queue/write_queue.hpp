@@ -41,6 +41,8 @@ class WriteQueue {
   virtual void start(QueuedWrite& write) = 0;
   /// Waits until the write is over. Repeats nothing.
   virtual void wait(const QueuedWrite& write) = 0;
+  /// Gives back what the queue has of the system, until the next write. Nothing may be under way.
+  virtual void rest() {}
 };
 
 /// Returns a queue that writes through a ring of io_uring. Returns Code::unsupported with the reason if the
@@ -48,8 +50,8 @@ class WriteQueue {
 Result<std::unique_ptr<WriteQueue>> uring_write_queue();
 /// Returns a queue that writes by POSIX AIO, aio_write(3).
 std::unique_ptr<WriteQueue> posix_aio_write_queue();
-/// Returns a queue that takes the first way that is possible once it gets its first write, and logs which one
-/// the process takes.
+/// Returns a queue that takes the first way that is possible once it gets its first write, or its first one
+/// since rest(), and logs which one the process takes.
 std::unique_ptr<WriteQueue> write_queue();
 
 /// Begins a write of the parts, one after another from `offset` on, through the queue. The descriptor stays

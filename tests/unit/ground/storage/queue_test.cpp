@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <map>
 
@@ -191,6 +192,33 @@ TEST(storage_queue, errors_of_the_system_reach_the_write) {
     EXPECT_EQ(closed->finish().error_number(), EBADF) << name << ": " << closed->finish().text();
     ::close(full);
   }
+}
+
+std::ptrdiff_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
+
+/// Many files stay open. Those without bytes that no sync has covered have no ring.
+TEST(storage_queue, a_sync_gives_the_ring_back) {
+  ScratchDirectory scratch;
+  const std::string path = scratch.path() + "/a";
+  const auto target = posix_target();
+  ASSERT_TRUE(create_empty(*target, path).is_ok());
+  const std::string text = some_text(3000);
+  const auto parts = parts_of(text, 1000);
+  const auto writer = *open_overlapping_writer(*target, path);
+  const std::ptrdiff_t before = open_descriptors();
+  for (Bytes i = 0; i < 3; ++i) {
+    const Extent extent{i * std::ssize(text), parts};
+    const auto round = writer->begin(0, {&extent, 1});
+    EXPECT_NE(round->way(), WriteWay::calls);
+    EXPECT_TRUE(writer->sync().is_ok());
+    EXPECT_EQ(open_descriptors(), before);
+    EXPECT_TRUE(round->finish().is_ok());
+  }
+  EXPECT_TRUE(writer->close().is_ok());
+  EXPECT_TRUE(contents_of(*target, path) == text + text + text);
 }
 
 /// The throttle counts the bytes of writes that are under way, and each of them waits for its own.

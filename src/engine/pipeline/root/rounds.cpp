@@ -288,15 +288,16 @@ bool Rounds::takes_part(int server) const {
   return call_->kind != CallKind::append || server == call_->chunks.front().owner;
 }
 
-/// Tells every server that takes part of the call. `part` packs a server's own chunks and patches.
-void Rounds::tell(const std::function<void(int server, Packer& out)>& part, int calls, Bytes committed) {
+/// Tells every server that takes part of the call. `part` packs a server's own chunks and patches. `offset`
+/// is where a seek goes; of other calls all bytes before it are durable.
+void Rounds::tell(const std::function<void(int server, Packer& out)>& part, int calls, Bytes offset) {
   ++number_;
   call_->is_told = true;
   for (int server = 0; server < context_.roster.servers(); ++server) {
     if (!takes_part(server)) continue;
     Packer out;
     out.put(Message::call).put(opening_.stream).put(number_).put(call_->kind).put_text(call_->path);
-    out.put(call_->step).put(calls).put(committed);
+    out.put(call_->step).put(calls).put(offset);
     if (part)
       part(server, out);
     else

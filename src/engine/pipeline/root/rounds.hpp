@@ -89,16 +89,16 @@ class Rounds {
 
   bool begin_sync();
   bool begin_round();
+  bool begin_seek(const std::string& path, std::int64_t step, Bytes place);
   bool begin_close();
   void prepare(std::vector<storage::Range> ranges, bool looks, std::chrono::nanoseconds pause);
   void on_prepared(const Status& status);
-  bool begin_seek(const std::string& path, std::int64_t step, Bytes place);
   void tell_round();
   void tell_turn();
   void end_turn();
   void tell_sync();
   [[nodiscard]] bool takes_part(int server) const;
-  void tell(const std::function<void(int server, Packer& out)>& part, int calls, Bytes committed);
+  void tell(const std::function<void(int server, Packer& out)>& part, int calls, Bytes offset);
   void ask_for_turn();
   void drop_round(const Status& why);
   void end_call();

@@ -25,7 +25,7 @@ void CollectiveWriting::on_call(Unpacker& in) {
   call->path = in.get_text();
   call->step = in.get<std::int64_t>();
   call->calls = in.get<int>();
-  call->committed = in.get<Bytes>();
+  (call->kind == CallKind::seek ? call->place : call->committed) = in.get<Bytes>();
   for (auto count = in.get<std::int64_t>(); count > 0; --count) {
     const auto chunk = in.get<std::uint64_t>();
     call->chunks.push_back({chunk, encoding_.hand_on(chunk), in.get_list<Bytes>()});
@@ -265,7 +265,7 @@ void CollectiveWriting::end_append(std::int64_t number, const CallPointer& call)
 }
 
 void CollectiveWriting::seek(std::int64_t number, const CallPointer& call) {
-  stream_.context.collective->seek(name_of(call->path), call->committed,
+  stream_.context.collective->seek(name_of(call->path), call->place,
                                    [this, number](const Status& status) { say(number, status); });
 }
 

@@ -44,7 +44,8 @@ class CollectiveWriting {
     std::string path;
     std::int64_t step = 0;
     int calls = 0;        // of MPI, in which all servers write
-    Bytes committed = 0;  // round: all bytes before this offset are durable; seek: where to
+    Bytes committed = 0;  // round, append: all bytes before this offset are durable
+    Bytes place = 0;      // seek: where to
     std::vector<Chunk> chunks;
     std::vector<codec::Patch> patches;        // sync: what the step holds beside its records
     std::unique_ptr<RepeatedBytes> repeated;  // the patches' bytes

@@ -18,10 +18,9 @@ namespace tailrace::comm {
 using Hints = std::vector<std::pair<std::string, std::string>>;
 
 /// Files that the processes of a group open, write, synchronise and close in calls that all of them make
-/// together, as those of MPI-IO are. All processes queue the same calls in the same order, and their own
-/// append() among them. Each call is made
-/// once every process has queued it. No function blocks: `done` runs inside of poll(), on the thread that
-/// calls poll(). Only one thread may use an object.
+/// together, as those of MPI-IO are. All processes queue the same calls in the same order, and each its own
+/// append() among them. A call is made once every process has queued it. No function blocks: `done` runs
+/// inside of poll(), on the thread that calls poll(). Only one thread may use an object.
 class CollectiveFiles {
  public:
   using Done = std::function<void(const Status&)>;
@@ -66,9 +65,8 @@ class CollectiveFiles {
   /// Tries on a new file of this name, which it removes, whether appends stand where their turns say. The
   /// error says what does not work.
   virtual void try_appends(std::string path, Done done) = 0;
-  /// Makes the bytes of all processes durable, also those of appends that are under way.
-  /// Waits for the appends of all files: so do seek() and close(). `own` runs behind
-  /// it.
+  /// Makes the bytes of all processes durable. Waits first for the appends of all files that are under way:
+  /// so do seek() and close(). `own` runs behind it.
   virtual void sync(std::string path, Own own, Done done) = 0;
   /// Closes the file, if it is open. `own` runs behind it.
   virtual void close(std::string path, Own own, Done done) = 0;

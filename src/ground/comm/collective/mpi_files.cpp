@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <deque>
 #include <limits>
 #include <list>
@@ -556,7 +557,6 @@ Status MpiFiles::Calls::append_in_turns(MPI_File file, const std::string& path) 
     if (whose != me) continue;
     Append append{.path = path, .size = size, .place = place_of({bytes})};
     mine = append_in_turn(file, path, size * (turn + 1), append);
-    if (mine.is_ok()) mine = append.failed;
     wait_for_write(append);
     append.place.release();
     if (mine.is_ok()) mine = append.failed;
@@ -584,6 +584,8 @@ Status MpiFiles::Calls::try_appends(const std::string& path) {
     break;
   }
   MPI_Info_free(&info);
+  // A process that has opened it where another could not cannot close it alone, so nothing has removed it.
+  std::remove(path.c_str());
   return status;
 }
 

@@ -80,7 +80,7 @@ void SimCollectiveFiles::append(std::string path, Bytes offset, Run::Parts parts
           cat("a server appends to ", path, " at ", offset, ", and the shared file pointer is at ", pointer));
     pointer += storage::bytes_in(parts);
     const auto write = [this, path, offset, parts] { return files_.at(path)->write_gathered(parts, offset); };
-    appends_.push_back({path, write, done});
+    appends_.push_back({write, done});
     return {};
   };
   call->done = std::move(started);
@@ -120,15 +120,15 @@ void SimCollectiveFiles::end_append() {
   wake_();
 }
 
-/// A call that all make waits for the appends of its file.
-void SimCollectiveFiles::end_appends(const std::string& path) {
-  while (std::ranges::count(appends_, path, &Append::path) > 0) end_append();
+/// A call that all make waits for the appends of all files.
+void SimCollectiveFiles::end_appends() {
+  while (!appends_.empty()) end_append();
 }
 
 void SimCollectiveFiles::seek(std::string path, Bytes offset, Done done) {
   const auto part = [this, path, offset](bool) -> Status {
     if (files_.count(path) == 0) return {Code::state, cat("seek in ", path, ": it is not open")};
-    end_appends(path);
+    end_appends();
     meetings_.pointers_[path] = offset;
     return {};
   };
@@ -151,7 +151,7 @@ void SimCollectiveFiles::try_appends(std::string path, Done done) {
 void SimCollectiveFiles::sync(std::string path, Own own, Done done) {
   const auto part = [this, path, own = std::move(own)](bool) -> Status {
     if (files_.count(path) == 0) return {Code::state, cat("sync ", path, ": it is not open")};
-    end_appends(path);
+    end_appends();
     const Status synced = files_.at(path)->sync();
     const Status mine = own();
     return synced.is_ok() ? mine : synced;
@@ -163,7 +163,7 @@ void SimCollectiveFiles::sync(std::string path, Own own, Done done) {
 
 void SimCollectiveFiles::close(std::string path, Own own, Done done) {
   const auto part = [this, path, own = std::move(own)](bool) -> Status {
-    end_appends(path);
+    end_appends();
     auto file = files_.extract(path);
     const Status closed = file.empty() ? Status() : file.mapped()->close();
     const Status mine = own();

@@ -51,13 +51,12 @@ class SimCollectiveFiles final : public comm::CollectiveFiles {
   };
   /// A write at the shared file pointer that is under way.
   struct Append {
-    std::string path;
     std::function<Status()> write;
     Done done;
   };
   void begin_append();
   void end_append();
-  void end_appends(const std::string& path);
+  void end_appends();
   Status write_now(const std::string& path, const std::vector<Run>& runs) const;
 
   Meetings& meetings_;

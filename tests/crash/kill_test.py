@@ -78,11 +78,18 @@ def interrupted_run(path, servers, after_steps, delay, settings):
     kill_everything(process)
 
 
+def files_of_mpi(directory):
+    """What the MPI, or a trial of appends, has made beside the outputs."""
+    return {name for name in os.listdir(directory) if ".shfp" in name or ".trial" in name or name.endswith(".lock") and "-" in name}
+
+
 def crash_and_continue(reference, servers, after_steps, delay, first="scan", then="scan"):
     what = f"servers={servers}, {first} and then {then}, killed {delay} s after step {after_steps}"
     directory = fresh(f"killed-s{servers}-{after_steps}-{first}")
     path = f"{directory}/fc.raw"
     interrupted_run(path, servers, after_steps, delay, method_settings(first))
+    left_by_kill = files_of_mpi(directory)
+    check(len(left_by_kill) <= ("mpiio_shared" in first), f"{what}: beside the file are {left_by_kill}")
     steps = committed(path)
     if not check(steps is not None and len(steps) >= after_steps, f"{what}: the index tells {steps}"):
         return
@@ -104,6 +111,7 @@ def crash_and_continue(reference, servers, after_steps, delay, first="scan", the
     code, out, err = run(2 + servers, arguments(path, "format=raw existing=continue", LAST, len(steps)),
                          TAILRACE_SERVERS=str(servers), **method_settings(then))
     check(code == 0, f"{what}: the run that continues ended with {code}: {err}")
+    check(files_of_mpi(directory) <= left_by_kill, f"{what}: the run that continues has left {files_of_mpi(directory) - left_by_kill}")
     check(len(contents(path)) == len(reference) and is_same(path, reference, LAST + 1, keeps_order), f"{what}: the continued file differs from the undisturbed one")
     check(committed(path) == list(range(LAST + 1)), f"{what}: the continued index tells {committed(path)}")
 

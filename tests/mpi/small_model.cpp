@@ -8,8 +8,8 @@
 // directory `pids`, if that exists. With SMALL_MODEL_STALLS=RANK:SECONDS this compute rank sleeps before its
 // second step. With SMALL_MODEL_AWAITS=HOUR:FILE each compute rank waits before this hour's step until the
 // file exists. SMALL_MODEL_FIELDS has further options of both fields. With SMALL_MODEL_THREADS MPI is
-// initialised with MPI_THREAD_MULTIPLE. SMALL_MODEL_TWIN is the pattern of a second stream, which has the same
-// options and gets the same fields.
+// initialised with MPI_THREAD_MULTIPLE. SMALL_MODEL_TWIN is the pattern of a second stream, which has the
+// same options and gets the same fields.
 #include <tailrace.h>
 #include <unistd.h>
 

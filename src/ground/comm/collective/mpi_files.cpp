@@ -19,6 +19,19 @@
 
 namespace tailrace::comm {
 
+/// Where the parts of a write lie in memory, for the arguments of a call of MPI: anywhere. A datatype
+/// describes them from the lowest address on, and nothing is copied.
+struct WritePlace {
+  const std::byte* base = nullptr;
+  int count = 0;
+  MPI_Datatype type = MPI_BYTE;
+
+  void release() {
+    if (type != MPI_BYTE) MPI_Type_free(&type);
+    type = MPI_BYTE;
+  }
+};
+
 namespace {
 
 /// Returns the error of a call of MPI-IO, with the errno that its class stands for.
@@ -96,20 +109,7 @@ std::vector<Share> shares_of(const std::vector<CollectiveFiles::Run>& runs) {
   return shares;
 }
 
-/// Where the parts of a write lie in memory, for the arguments of a call of MPI: anywhere. A datatype
-/// describes them from the lowest address on, and nothing is copied.
-struct Place {
-  const std::byte* base = nullptr;
-  int count = 0;
-  MPI_Datatype type = MPI_BYTE;
-
-  void release() {
-    if (type != MPI_BYTE) MPI_Type_free(&type);
-    type = MPI_BYTE;
-  }
-};
-
-Place place_of(const std::vector<std::span<const std::byte>>& parts) {
+WritePlace place_of(const std::vector<std::span<const std::byte>>& parts) {
   if (parts.empty()) return {};
   const std::byte* base = parts.front().data();
   for (const auto& part : parts) base = std::min(base, part.data(), std::less<>());
@@ -132,7 +132,7 @@ Place place_of(const std::vector<std::span<const std::byte>>& parts) {
 /// Writes one share, or takes part without bytes.
 int write_share(MPI_File file, const Share& share) {
   MPI_Status status;
-  Place place = place_of(share.parts);
+  WritePlace place = place_of(share.parts);
   const int code = MPI_File_write_at_all(file, share.offset, place.base, place.count, place.type, &status);
   place.release();
   return code;
@@ -232,7 +232,7 @@ class MpiFiles::Calls {
   struct Append {
     std::string path;
     Bytes size = 0;
-    Place place{};
+    WritePlace place{};
     MPI_Request request = MPI_REQUEST_NULL;
     Done done{};
     Status failed{};  // the call that should have begun it has written nothing, or not all
@@ -503,7 +503,7 @@ Status MpiFiles::Calls::append_in_turn(MPI_File file, const std::string& path, B
                           ", expected ", place, "; choose another method")};
   };
   TR_TRY(expect(offset));
-  const Place& place = append.place;
+  const WritePlace& place = append.place;
   append.failed =
       file_status(in_mpi([&] {
                     return MPI_File_iwrite_shared(file, place.base, place.count, place.type, &append.request);

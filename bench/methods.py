@@ -89,7 +89,7 @@ class MethodsBench(Bench):
             drawn = (f"{group}: {name}", "servers", axis, ticks, series)
             charts.append(chart(*drawn))
             file = f"methods-{group}" + ("" if name == "rate" else f"-{name}")
-            write_chart(self.args.charts / f"{file.replace(' ', '-')}.svg", *drawn)
+            write_chart(self.args.charts / f"{file.replace(' ', '-').replace('/', '-')}.svg", *drawn)
         rows = [[key[0], f"{key[1]:,}", *(f"{by_key[key]:.4g}" for _, by_key in values.values()), *(more[key] if more else ())] for key in rates]
         head = ["method", "servers", "MB/s", "seconds", *(["speed-up", "efficiency"] if base else []), *more_head]
         self.sections.append(section(group, words, head, rows, charts))

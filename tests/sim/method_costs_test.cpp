@@ -160,7 +160,7 @@ TEST(sim_method_costs, processes_that_write_twice_share_the_rate_of_storage_too)
     last = std::max(last, disk.take_spent());
   }
   EXPECT_GE(last, 2'000'000'000) << "8 GB at 4 GB/s";
-  EXPECT_LE(last, 2'010'000'000);
+  EXPECT_LE(last, 2'500'000'000) << "the last one has 1 GB, of which half begins late";
 }
 
 MethodTrial trial_of(const std::string& method, int servers) {

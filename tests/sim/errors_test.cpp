@@ -425,10 +425,10 @@ TEST(sim_errors, a_file_that_was_closed_before_its_sync_is_not_forgotten_to_have
       ASSERT_TRUE(faulty->fired());
       std::vector<int> failed;
       for (int i = 0; i < files; ++i) {
-        if (!open.sync(cat(i), make).is_ok()) failed.push_back(i);
+        if (!open.sync(cat(i), make, &storage::Writer::sync).is_ok()) failed.push_back(i);
       }
       EXPECT_EQ(failed, std::vector<int>{nth - 1});
-      EXPECT_TRUE(open.sync(cat(nth - 1), make).is_ok())
+      EXPECT_TRUE(open.sync(cat(nth - 1), make, &storage::Writer::sync).is_ok())
           << "what is written next goes through a new descriptor";
     }
   }
@@ -451,7 +451,8 @@ TEST(sim_errors, files_are_used_side_by_side_while_the_oldest_are_closed) {
         const std::array<std::span<const std::byte>, 1> parts = {bytes};
         const std::array<storage::Extent, 1> extents = {{{8 * round, parts}}};
         if (!open.write(path, storage::open_file_writer, round, extents).is_ok()) ++failed;
-        if (round % 2 == 1 && !open.sync(path, storage::open_file_writer).is_ok()) ++failed;
+        if (round % 2 == 1 && !open.sync(path, storage::open_file_writer, &storage::Writer::sync).is_ok())
+          ++failed;
         if (round == 3) open.forget(path);
       });
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <memory>
 
 #include "ground/base/bytes.hpp"
 #include "ground/base/log.hpp"
@@ -28,9 +29,10 @@ class PosixAioQueue final : public WriteQueue {
 
  private:
   struct Slot {
-    aiocb control{};
     QueuedWrite* write = nullptr;  // nullptr: the slot is free
     ByteVector joined{};           // the parts, one behind another
+    // Not a member: glibc ends it in an array of no length.
+    std::unique_ptr<aiocb> control = std::make_unique<aiocb>();
   };
   void look();
   void wait_for_any();
@@ -43,9 +45,9 @@ class PosixAioQueue final : public WriteQueue {
 void PosixAioQueue::look() {
   for (Slot& slot : slots_) {
     if (slot.write == nullptr) continue;
-    const int error = ::aio_error(&slot.control);
+    const int error = ::aio_error(slot.control.get());
     if (error == EINPROGRESS) continue;
-    const ssize_t result = ::aio_return(&slot.control);
+    const ssize_t result = ::aio_return(slot.control.get());
     slot.write->result = error == 0 ? result : -error;
     slot.write->is_over = true;
     slot.write = nullptr;
@@ -56,7 +58,7 @@ void PosixAioQueue::look() {
 void PosixAioQueue::wait_for_any() {
   std::array<const aiocb*, most_writes> list{};
   for (std::size_t i = 0; i < slots_.size(); ++i)
-    list[i] = slots_[i].write != nullptr ? &slots_[i].control : nullptr;
+    list[i] = slots_[i].write != nullptr ? slots_[i].control.get() : nullptr;
   // A signal ends the call early: the callers wait in loops.
   ::aio_suspend(list.data(), static_cast<int>(list.size()), nullptr);
   look();
@@ -89,13 +91,13 @@ void PosixAioQueue::start(QueuedWrite& write) {
     return {};
   });
   if (copied.is_ok() && !write.parts.empty()) {
-    slot.control = {};
-    slot.control.aio_fildes = write.descriptor;
-    slot.control.aio_buf = part->iov_base;
-    slot.control.aio_nbytes = part->iov_len;
-    slot.control.aio_offset = write.offset;
-    slot.control.aio_sigevent.sigev_notify = SIGEV_NONE;
-    if (::aio_write(&slot.control) == 0) {
+    *slot.control = {};
+    slot.control->aio_fildes = write.descriptor;
+    slot.control->aio_buf = part->iov_base;
+    slot.control->aio_nbytes = part->iov_len;
+    slot.control->aio_offset = write.offset;
+    slot.control->aio_sigevent.sigev_notify = SIGEV_NONE;
+    if (::aio_write(slot.control.get()) == 0) {
       slot.write = &write;
       return;
     }

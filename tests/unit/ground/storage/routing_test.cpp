@@ -81,7 +81,7 @@ TEST_F(Routing, a_target_that_cannot_be_made_fails_the_calls_that_need_it_and_no
     EXPECT_EQ(status.text(), "memory://: no memory here");
   }
   EXPECT_EQ(target->behind_links("memory://a"), "memory://a");
-  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(asked, 5) << "it may be there at the next call";
 }
 
 TEST_F(Routing, a_program_gets_no_target_that_is_for_tests_alone) {

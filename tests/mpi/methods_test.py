@@ -59,6 +59,11 @@ def every_method(name, ending):
                 check(image(path) == image(whole), f"{what}: other bytes")
 
 
+def preloading(library):
+    """The words in front of a program that load a library into each rank, beside what the launcher preloads for its MPI."""
+    return ["sh", "-c", f'LD_PRELOAD="{library}${{LD_PRELOAD:+:$LD_PRELOAD}}" exec "$0" "$@"']
+
+
 def counted():
     """method=offset_sharing: one-sided where the MPI has it, else by messages, which report and log tell; with 0 servers by the setting."""
     directory = fresh("methods-counted")
@@ -89,8 +94,8 @@ def counted():
     code, _, err = run(4, arguments(f"{directory}/places.nc", "format=cdf5 method=offset_sharing", LAST), TAILRACE_SERVERS="2", TAILRACE_LOG="info")
     check(code == 0 and "servers make a window" not in err and "servers take offsets" not in err, f"a format with places needs no counters: {code}, {err}")
     for servers in (0, 2):
-        code, _, err = run(2 + servers, arguments(f"{directory}/hangs.raw", "format=raw", LAST), TAILRACE_SERVERS=str(servers), TAILRACE_METHOD="offset_sharing",
-                           TAILRACE_WATCHDOG="1s", TAILRACE_TIMEOUT="3s", LD_PRELOAD=":".join(filter(None, (sys.argv[3], os.environ.get("LD_PRELOAD")))))
+        code, _, err = run(2 + servers, preloading(sys.argv[3]) + arguments(f"{directory}/hangs.raw", "format=raw", LAST), TAILRACE_SERVERS=str(servers),
+                           TAILRACE_METHOD="offset_sharing", TAILRACE_WATCHDOG="1s", TAILRACE_TIMEOUT="3s")
         check(code not in (0, 124) and "has waited 1 s for MPI_Win_allocate" in err and "gives up (TAILRACE_TIMEOUT)" in err, f"the MPI hangs, {servers} servers: {code}, {err}")
     for fault in ("eio", "enospc"):
         path = f"{directory}/{fault}.raw"
@@ -119,8 +124,6 @@ def chosen_by_the_setting():
 def chosen_by_the_file_system():
     """method=auto: rank 0 looks at the file system (here what a preloaded library tells of it), and all ranks take its choice."""
     directory = fresh("methods-auto")
-    # Beside what the launcher may preload for its MPI.
-    preloading = ["sh", "-c", f'LD_PRELOAD="{sys.argv[2]}${{LD_PRELOAD:+:$LD_PRELOAD}}" exec "$0" "$@"']
     nodes = faked_nodes()
     for number, setup, options, settings, expected, words in (
             ("ef53", None, "method=auto", {}, "scan", "ext4 bears many writers"), ("6969", None, "method=auto", {}, "scan", "all servers are on one"),
@@ -130,7 +133,7 @@ def chosen_by_the_file_system():
             continue
         launcher, more = setup or (None, {})
         path, report = f"{directory}/fc.raw", f"{directory}/report.json"
-        code, _, err = run(6 if setup else 4, preloading + arguments(path, f"format=raw {options}", LAST), **({"launcher": launcher} if setup else {}), **more, **settings,
+        code, _, err = run(6 if setup else 4, preloading(sys.argv[2]) + arguments(path, f"format=raw {options}", LAST), **({"launcher": launcher} if setup else {}), **more, **settings,
                            TAILRACE_SERVERS="node:1" if setup else "2", TAILRACE_REPORT=report, TAILRACE_LOG="info", TEST_FILE_SYSTEM=number)
         what = f"auto on {number}, {options} {settings}"
         check(code == 0 and contents(path) == contents("methods-raw/scan.raw"), f"{what}: {code}, {err}")

@@ -8,7 +8,7 @@
 
 namespace tailrace::pipeline {
 
-/// What the choice of a stream's method depends on.
+/// choose_method() takes a stream's method by these.
 struct Surroundings {
   storage::FileSystem files;  // where the stream's files lie
   bool has_objects = false;   // each file is a store: no two servers write one object of it

@@ -30,7 +30,8 @@ SequenceEntry entry_of(SequenceEntry::Kind kind, const Numbers& numbers) {
           .calls = large(7)};
 }
 
-/// What both ends expect of the next entry of each kind: each number grows by what it grew by before.
+/// Sender and receiver both expect each number of an entry to grow by as much as it grew from the last but
+/// one entry of its kind to the last. The sender packs only the numbers that do not.
 class Expected {
  public:
   [[nodiscard]] Numbers next(SequenceEntry::Kind kind) const {

@@ -18,7 +18,7 @@ constexpr unsigned identification_bits(int bits) { return bits <= 8 ? 3 : bits <
 constexpr int largest_split(int bits) { return (1 << identification_bits(bits)) - 3; }
 /// Runs of zero blocks end where so many blocks of an interval end.
 inline constexpr int segment_blocks = 64;
-/// What the unary part of a run of zero blocks says for "up to the end of the segment".
+/// An encoder writes this number, in unary, for a run of zero blocks that goes on to the end of its segment.
 inline constexpr unsigned rest_of_segment = 4;
 
 /// Writes bits, the most significant one first. It always stores eight octets: those behind the last whole

@@ -17,7 +17,7 @@
 // nearest one.
 namespace tailrace::entropy {
 
-/// What the choice of a block's option needs. `Sum` holds any sum over a block.
+/// The encoder chooses a block's option by these figures. `Sum` holds any sum over a block.
 template <typename Sum>
 struct Costs {
   Sum sum;       // of all mapped codes

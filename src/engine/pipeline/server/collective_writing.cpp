@@ -194,9 +194,9 @@ void CollectiveWriting::on_begun(std::int64_t number, const CallPointer& call, c
   end_append(number, call);
 }
 
-/// What the MPI has not written of a piece this server writes itself, once, at the same place, and waits for
-/// room as the stream's policy says: an error of MPI-IO mostly tells neither that storage is full nor how
-/// much was written. A turn that has failed is not worth it.
+/// If the MPI has failed to write a piece, this server writes the whole piece itself at the same place, and
+/// waits for room as the stream's policy says: an error of MPI-IO mostly tells neither that storage is full
+/// nor how much was written. If the turn has failed, the step is lost, and the server writes nothing.
 void CollectiveWriting::on_piece(std::int64_t number, const CallPointer& call, const Piece& piece,
                                  const Status& status) {
   const auto end = [this, number, call](const Status& written) {

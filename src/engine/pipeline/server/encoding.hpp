@@ -102,7 +102,7 @@ struct Encoded {
   }
 };
 
-/// What is told of a chunk once all its records are encoded.
+/// An owner tells the root this of a chunk, once it has encoded all of its records.
 struct WholeChunk {
   std::int64_t step = 0;
   bool poisoned = false;

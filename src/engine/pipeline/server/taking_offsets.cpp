@@ -37,8 +37,8 @@ void TakingOffsets::begin(Waiting waiting) {
 }
 
 /// Nothing may fail between the add and the write but the write itself: then the step fails, and is cut off.
-/// Where a counter gives an offset of an earlier step, the chunk must not be written: a verdict may have
-/// called these bytes durable, and no cut brings them back.
+/// The server does not write a chunk to which a counter gives an offset of an earlier step: a verdict may
+/// have called the bytes there durable, and no cut brings them back.
 void TakingOffsets::write(Waiting waiting, Bytes offset) {
   if (offset < step_.begin)
     return drop(std::move(waiting),

@@ -112,7 +112,7 @@ Result<Pairs::Beginning> Pairs::begin(const std::string& path, std::int64_t lead
 }
 
 Result<std::optional<WholePair>> Pairs::finish(const std::string& path, OpenPair& file) {
-  // What another run has taken is not finished here, and not removed.
+  // This run neither finishes nor removes a file that another run has taken.
   if (!file.closed) {
     const Status owner = file.index.check_owner();
     if (owner.code() == Code::state) return owner;

@@ -230,18 +230,20 @@ Scenario small_forecast(int ranks, const std::string& format = "cdf5") {
   return scenario;
 }
 
-/// Without --all, a call fails in every second of several ways, and the next call in the others.
+/// Without --all, only every `usual_stride`th call fails, in each way another one.
 void fail_every_call(const std::vector<NodeShape>& nodes, Program program, std::uint64_t seed = 0,
                      double disk = 1e9, const Scenario& scenario = small_forecast(4),
-                     const std::vector<storage::Fault>& faults = {
-                         storage::Fault::io_error, storage::Fault::no_space, storage::Fault::short_write}) {
+                     const std::vector<storage::Fault>& faults = {storage::Fault::io_error,
+                                                                  storage::Fault::no_space,
+                                                                  storage::Fault::short_write},
+                     std::int64_t usual_stride = 2) {
   Job job;
   job.nodes = nodes;
   job.disk_bytes_per_second = disk;
   const int servers = SessionWorld(job).servers();
   const bool is_thorough = std::getenv("TEST_ALL") != nullptr || faults.size() == 1;
-  const std::int64_t stride = is_thorough ? 1 : 2;
-  std::int64_t way = 0;
+  const std::int64_t stride = is_thorough ? 1 : usual_stride;
+  auto way = static_cast<std::int64_t>(seed);
   for (const storage::Fault fault : faults) {
     ++way;
     for (int victim = 0; victim < servers; ++victim) {
@@ -284,23 +286,30 @@ TEST(sim_errors, so_it_does_without_servers) {
   fail_every_call({{3, 0}}, forecast, 0, 1e9, small_forecast(3, any_format(3)));
 }
 
-TEST(sim_errors, so_it_does_with_every_method) {
-  for (const pipeline::Method& method : pipeline::methods()) {
-    if (&method == &pipeline::default_method()) continue;
-    Scenario scenario = small_forecast(4, method.appends ? "raw" : "cdf5");
-    scenario.method = method.name;
-    scenario.prepare();
-    fail_every_call({{2, 1}, {2, 2}}, forecast, 0, 1e5, scenario,
-                    {storage::Fault::io_error, storage::Fault::no_space});
-    if (HasFailure()) return;
-  }
-  for (const char* const method : {"writer", "writer_aio", "mpiio", "mpiio_shared"}) {
-    Scenario served = small_forecast(3, method == std::string_view("mpiio_shared") ? "raw" : any_format(3));
-    served.method = method;
-    served.prepare();
-    fail_every_call({{3, 0}}, forecast, 0, 1e9, served);
-  }
+class SimErrorsOf : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(SimErrorsOf, a_method_a_failed_call_fails_one_step_alike_everywhere) {
+  const pipeline::Method& method = pipeline::methods()[GetParam()];
+  Scenario scenario = small_forecast(4, method.appends ? "raw" : "cdf5");
+  scenario.method = method.name;
+  scenario.prepare();
+  fail_every_call({{2, 1}, {2, 2}}, forecast, GetParam(), 1e5, scenario,
+                  {storage::Fault::io_error, storage::Fault::no_space}, 6);
 }
+
+TEST_P(SimErrorsOf, a_method_without_servers_it_does_so_too) {
+  const pipeline::Method& method = pipeline::methods()[GetParam()];
+  Scenario served = small_forecast(3, method.appends ? "raw" : any_format(3));
+  served.method = method.name;
+  served.prepare();
+  fail_every_call({{3, 0}}, forecast, GetParam(), 1e9, served,
+                  {storage::Fault::io_error, storage::Fault::no_space, storage::Fault::short_write}, 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(each, SimErrorsOf, testing::Range<std::size_t>(0, pipeline::methods().size()),
+                         [](const testing::TestParamInfo<std::size_t>& info) {
+                           return std::string(pipeline::methods()[info.param].name);
+                         });
 
 /// A store is many objects, and each of them takes several calls.
 TEST(sim_errors, so_it_does_in_a_store_of_objects) {

@@ -47,7 +47,7 @@ def running_and_ended(servers):
     settings = {"TAILRACE_SERVERS": str(servers), "SMALL_MODEL_AWAITS": f"{LAST}:{gate}"}
     if JSON:
         settings.update(TAILRACE_REPORT=path, TAILRACE_TRACE=trace)
-    command = [*MPIRUN, "-n", str(2 + servers), *arguments(f"{directory}/fc.raw", "format=raw", LAST, 0, 600)]
+    command = [*MPIRUN, "-n", str(2 + servers), *arguments(f"{directory}/fc.raw", "format=raw", LAST, 0, 450)]
     job = subprocess.Popen(command, env=environment(**settings), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     what = f"{servers} servers"
     try:

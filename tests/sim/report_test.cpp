@@ -88,7 +88,6 @@ TEST(sim_report, the_times_of_all_processes_sum_to_what_has_elapsed) {
     Scenario scenario;
     scenario.format = any_format(seed);
     scenario.method = any_method(seed);
-    scenario.pattern = name_for("fc.data", scenario.format);
     scenario.variables = random_variables(dice, ranks);
     scenario.prepare();
     Job job;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,10 @@ struct Statistics {
   template <typename About>
   void add_span(std::string name, std::int64_t thread, std::int64_t begin, std::int64_t end, About about) {
     if (tracing) spans.push_back({std::move(name), thread, begin, end, about()});
+  }
+  void add_span(std::string name, std::int64_t thread, std::int64_t begin, std::int64_t end,
+                const std::shared_ptr<const Span::About>& about) {
+    if (tracing) spans.push_back({std::move(name), thread, begin, end, about ? *about : Span::About()});
   }
   /// Returns the figures without the spans, which only the trace at the end has.
   [[nodiscard]] Statistics so_far() const;

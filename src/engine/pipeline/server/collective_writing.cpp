@@ -118,9 +118,9 @@ void CollectiveWriting::write(std::int64_t number, const CallPointer& call) {
         }
         if (call->begin > 0) {
           stream_.counters().write += stream_.context.time_of_call(call->begin, now);
-          stream_.context.statistics.add_span("write", calling_thread, call->begin, now, [&] {
-            return call->chunks.empty() ? Span::About() : call->chunks.front().encoded.about;
-          });
+          stream_.context.statistics.add_span(
+              "write", calling_thread, call->begin, now,
+              call->chunks.empty() ? nullptr : call->chunks.front().encoded.about);
         }
         say(number, status);
       }));
@@ -260,7 +260,7 @@ void CollectiveWriting::end_append(std::int64_t number, const CallPointer& call)
   if (call->begin > 0) {
     stream_.counters().write += stream_.context.time_of_call(call->begin, now);
     stream_.context.statistics.add_span("write", calling_thread, call->begin, now,
-                                        [&] { return call->chunks.front().encoded.about; });
+                                        call->chunks.front().encoded.about);
   }
   calls_.erase(number);
   if (call->begun.is_ok() && call->written.is_ok()) {

@@ -420,7 +420,8 @@ Encoded Encoding::hand_on(std::uint64_t number) {
   chunk.handed_on = true;
   Encoded encoded{chunk.step, {}, {}};
   if (stream_.context.statistics.tracing && !chunk.works.empty())
-    encoded.about = about(chunk.works.front()->record.entry, chunk.works.size());
+    encoded.about =
+        std::make_shared<const Span::About>(about(chunk.works.front()->record.entry, chunk.works.size()));
   for (const auto& work : chunk.works) {
     EncodedRecord& record = encoded.records.emplace_back();
     if (!work->stays) {

@@ -473,8 +473,10 @@ bool Server::report_so_far() {
 
 /// On server 0: hands over what is known, whatever has happened since the last time.
 void Server::hand_over_figures() {
-  if (!setup_.on_figures || context_.line.now() - handed_over_at_ < between_reports) return;
-  handed_over_at_ = context_.line.now();
+  if (!setup_.on_figures) return;
+  const std::int64_t now = context_.line.now();
+  if (handed_over_at_ && now - *handed_over_at_ < between_reports) return;
+  handed_over_at_ = now;
   for (auto& [rank, statistics] : own_figures()) so_far_[rank] = std::move(statistics);
   setup_.on_figures(so_far_);
 }

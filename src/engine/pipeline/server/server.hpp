@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "engine/pipeline/root/stream_root.hpp"
@@ -145,7 +146,7 @@ class Server {
   bool told_ = false;                   // statistics sent
   std::map<int, Statistics> gathered_;  // by transport rank
   std::int64_t reported_at_ = 0;
-  std::int64_t handed_over_at_ = 0;
+  std::optional<std::int64_t> handed_over_at_;
   std::map<int, Statistics> so_far_;  // by transport rank, on server 0
   bool over_ = false;
 };

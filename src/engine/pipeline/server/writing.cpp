@@ -165,7 +165,7 @@ void Writing::write(Placed placed, Written done) {
         count(*shared, *spent, status);
         stream_.counters().write += spent->end - spent->begin - spent->assembling - spent->waiting;
         stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end,
-                                            [&] { return shared->chunk.about; });
+                                            shared->chunk.about);
         done(status, std::move(shared->chunk));
       });
 }
@@ -208,7 +208,7 @@ void Writing::write_overlapped(Placed placed, bool looks, Written done) {
 }
 
 /// Queues a job of the file's key, which moves the chunks that are over from `under_way` to `ended`.
-void Writing::queue_work(const std::string& path, const Span::About& about, Work work) {
+void Writing::queue_work(const std::string& path, std::shared_ptr<const Span::About> about, Work work) {
   Overlapped& file = overlapped_[path];
   if (!file.under_way) file.under_way = std::make_shared<Flights>();
   ++file.jobs;
@@ -223,10 +223,9 @@ void Writing::queue_work(const std::string& path, const Span::About& about, Work
         spent->end = stream_.context.line.now();
         return {};
       },
-      [this, path, spent, ended, about](const Status&) {
+      [this, path, spent, ended, about = std::move(about)](const Status&) {
         stream_.counters().write += spent->end - spent->begin;
-        stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end,
-                                            [&] { return about; });
+        stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end, about);
         on_worked(path, *ended);
       });
 }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <filesystem>
@@ -104,9 +105,10 @@ struct Reporter::Running {
   explicit Running(std::string path) : path(std::move(path)) {}
 
   const std::string path;
-  std::atomic<bool> is_busy = false;  // a job writes, or is about to
-  std::mutex mutex;                   // of the members below, and of the file
-  bool is_over = false;               // nothing more is written of the running session
+  std::atomic<bool> is_busy = false;                       // a job writes, or is about to
+  std::atomic<std::chrono::nanoseconds> quiet_until = {};  // of the steady clock: nothing is written before
+  std::mutex mutex;                                        // of the members below, and of the file
+  bool is_over = false;                                    // nothing more is written of the running session
   bool has_warned = false;
   std::optional<Identity> last{};  // the file that was written last
 
@@ -139,14 +141,23 @@ Reporter::~Reporter() {
   if (was_written) mark_failed(running_->path, "the session ended without tr_finalize");
 }
 
+namespace {
+
+std::chrono::nanoseconds steady_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+}  // namespace
+
 void Reporter::on_figures(std::map<int, pipeline::Statistics> all) {
-  if (running_->is_busy.exchange(true)) return;
+  if (steady_now() < running_->quiet_until.load() || running_->is_busy.exchange(true)) return;
   submit_([running = running_, facts = facts_, all = std::move(all)] {
+    const std::chrono::nanoseconds begin = steady_now();
     const Status written = guarded([&]() -> Status {
       running->write(report_text(*facts, all, State::running));
       return {};
     });
     static_cast<void>(written);  // memory is short: the next report may have some
+    constexpr int share = 20;
+    running->quiet_until = begin + share * (steady_now() - begin);
     running->is_busy = false;
   });
 }

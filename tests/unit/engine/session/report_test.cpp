@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <thread>
 
 #include "engine/pipeline/method.hpp"
 #include "engine/session/reports/reporter.hpp"
@@ -250,6 +251,12 @@ class ReportFile : public testing::Test {
       jobs_.push_back(std::move(job));
     });
   }
+  /// Hands figures over as soon as the reporter takes some: it pauses, so as to cost little.
+  void hand_over(Reporter& reporter) {
+    for (const int before = submitted_; submitted_ == before;
+         std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+      reporter.on_figures(written());
+  }
   void run_jobs() {
     for (const auto& job : std::exchange(jobs_, {})) job();
   }
@@ -269,7 +276,7 @@ TEST_F(ReportFile, is_running_and_then_ended) {
   if (skip_) GTEST_SKIP();
   set_log_level(LogLevel::error);
   const auto reporter = this->reporter();
-  reporter->on_figures(written());
+  hand_over(*reporter);
   EXPECT_EQ(report(), "") << "the caller writes nothing itself";
   reporter->on_figures(written());
   EXPECT_EQ(submitted_, 1) << "one report at a time";
@@ -280,7 +287,7 @@ TEST_F(ReportFile, is_running_and_then_ended) {
   EXPECT_TRUE(has(report(), "\"last_durable\": \"lead 21600 s\""));
   EXPECT_TRUE(has(report(), "\"bytes_staged_per_step\": 2000000"));
   EXPECT_TRUE(has(report(), "\"begun\": \"2026-11-30T00:53:20Z\"")) << report();
-  reporter->on_figures(written());
+  hand_over(*reporter);
   reporter->on_end(written());
   EXPECT_TRUE(has(report(), "\"state\": \"ended\""));
   run_jobs();
@@ -307,11 +314,11 @@ TEST_F(ReportFile, that_a_rank_has_marked_as_failed_stays_so) {
   const auto reporter = this->reporter();
   mark_failed(settings_.report, "nothing to mark");
   EXPECT_EQ(files(), 0);
-  reporter->on_figures(written());
+  hand_over(*reporter);
   run_jobs();
   mark_failed(settings_.report, "compute rank 1 gives up");
   mark_failed(settings_.report, "a later error");
-  reporter->on_figures(written());
+  hand_over(*reporter);
   run_jobs();
   EXPECT_TRUE(has(report(), "\"state\": \"failed\""));
   EXPECT_TRUE(has(report(), "\"error\": \"compute rank 1 gives up\""));
@@ -321,7 +328,7 @@ TEST_F(ReportFile, that_a_rank_has_marked_as_failed_stays_so) {
 TEST_F(ReportFile, has_failed_if_the_session_is_destroyed_before_its_end) {
   if (skip_) GTEST_SKIP();
   auto reporter = this->reporter();
-  reporter->on_figures(written());
+  hand_over(*reporter);
   run_jobs();
   reporter.reset();
   EXPECT_TRUE(has(report(), "\"error\": \"the session ended without tr_finalize\""));
@@ -333,7 +340,7 @@ TEST_F(ReportFile, that_cannot_be_written_is_a_warning_once) {
   std::filesystem::remove_all(directory_);
   testing::internal::CaptureStderr();
   for (int i = 0; i < 3; ++i) {
-    reporter->on_figures(written());
+    hand_over(*reporter);
     run_jobs();
   }
   const std::string warned = testing::internal::GetCapturedStderr();
@@ -344,7 +351,7 @@ TEST_F(ReportFile, that_cannot_be_written_is_a_warning_once) {
 TEST_F(ReportFile, is_marked_before_the_job_ends) {
   if (skip_) GTEST_SKIP();
   const auto reporter = this->reporter();
-  reporter->on_figures(written());
+  hand_over(*reporter);
   run_jobs();
   comm::before_job_ends(this, [this](std::string_view why) { mark_failed(settings_.report, why); });
   EXPECT_EXIT(comm::end_job("rank 3 has lost its mind"), testing::ExitedWithCode(1), "lost its mind");

@@ -194,6 +194,18 @@ ordered_json all_processes(const ReportFacts& facts, const std::map<int, Statist
   return processes;
 }
 
+/// Names of files need not be UTF-8, which JSON has to be.
+std::string text_of(const ordered_json& report) {
+  return report.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+/// The file may be anybody's.
+bool is_of_running(const ordered_json& parsed) {
+  if (!parsed.is_object() || !parsed.contains("state")) return false;
+  const ordered_json& state = parsed["state"];
+  return state.is_string() && state.get<std::string>() == name_of(State::running);
+}
+
 double elapsed_seconds(const std::map<int, Statistics>& all) {
   std::int64_t longest = 0;
   for (const auto& [rank, statistics] : all) longest = std::max(longest, statistics.process.elapsed);
@@ -229,21 +241,20 @@ std::string report_text(const ReportFacts& facts, const std::map<int, Statistics
   report["processes"] = all_processes(facts, all);
   report["streams"] = ordered_json::array();
   for (const std::string& name : names) report["streams"].push_back(stream_report(all, facts.roster, name));
-  return report.dump(2) + "\n";
+  return text_of(report);
 }
 
 std::optional<std::string> as_failed(const std::string& report, std::string_view why) {
   ordered_json parsed = ordered_json::parse(report, nullptr, false);
-  if (!parsed.is_object() || parsed.value("state", "") != name_of(State::running)) return std::nullopt;
+  if (!is_of_running(parsed)) return std::nullopt;
   parsed["state"] = name_of(State::failed);
   if (!why.empty()) parsed["error"] = why;
   parsed["written"] = utc(std::time(nullptr));
-  return parsed.dump(2) + "\n";
+  return text_of(parsed);
 }
 
 bool is_running(const std::string& report) {
-  const ordered_json parsed = ordered_json::parse(report, nullptr, false);
-  return parsed.is_object() && parsed.value("state", "") == name_of(State::running);
+  return is_of_running(ordered_json::parse(report, nullptr, false));
 }
 
 bool has_reports() { return true; }

@@ -61,7 +61,9 @@ std::string trace_text(const exchange::Roster& roster, const std::map<int, Stati
       events.push_back(named("thread_name", rank, thread, name_of_thread(thread, statistics.process)));
     for (const Span& span : statistics.spans) events.push_back(event_of(rank, span));
   }
-  return ordered_json({{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}).dump() + "\n";
+  const ordered_json trace = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
+  // Names of files need not be UTF-8, which JSON has to be.
+  return trace.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 #else

@@ -325,6 +325,29 @@ TEST_F(ReportFile, that_a_rank_has_marked_as_failed_stays_so) {
   EXPECT_EQ(files(), 1);
 }
 
+TEST_F(ReportFile, of_somebody_else_is_left_alone) {
+  if (skip_) GTEST_SKIP();
+  for (const std::string other : {"", "{", "[1]", "{\"state\": 1}", "{\"state\": \"ended\"}"}) {
+    std::ofstream(settings_.report, std::ios::binary) << other;
+    mark_failed(settings_.report, "why");
+    EXPECT_EQ(report(), other);
+    EXPECT_FALSE(is_running(other)) << other;
+  }
+}
+
+TEST_F(ReportFile, has_names_that_are_no_utf_8) {
+  if (skip_) GTEST_SKIP();
+  set_log_level(LogLevel::error);
+  std::map<int, Statistics> all = written();
+  all[2].streams["fc-\xff"].files = 1;
+  all[2].tracing = true;
+  all[2].add_span("write", 1, 1, 2, [] { return pipeline::Span::About{"fc-\xff", "t", 0, 0, 1}; });
+  settings_.trace = directory_ + "/trace.json";
+  reporter()->on_end(all);
+  EXPECT_TRUE(has(report(), "\"fc-\xef\xbf\xbd\""));
+  EXPECT_TRUE(has(text_of(settings_.trace), "\"fc-\xef\xbf\xbd\""));
+}
+
 TEST_F(ReportFile, has_failed_if_the_session_is_destroyed_before_its_end) {
   if (skip_) GTEST_SKIP();
   auto reporter = this->reporter();

@@ -21,6 +21,7 @@ def check_rounds(report, method, what):
     """A collective method has written each step in rounds of all servers, and no other method has."""
     if not os.path.exists(report):
         return  # built without reports
+    check_times(json.loads(contents(report)), what)
     rounds = [each["servers"]["rounds"] for each in json.loads(contents(report))["streams"]]
     os.remove(report)
     check(len(rounds) == 1 and (rounds[0] > LAST if method == "mpiio" else rounds[0] == 0), f"{what}: {rounds} rounds")

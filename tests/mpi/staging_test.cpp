@@ -157,7 +157,8 @@ int times(const std::string& text, const std::string& word) {
   return count;
 }
 
-/// Runs two streams of two steps each under these settings. Returns what this rank's stderr has heard.
+/// Runs two streams of two steps each under these settings. Returns what this rank's stderr has heard
+/// of warnings.
 std::string heard_under(const std::string& settings) {
   const std::string directory = fresh_directory("warned");
   CapturedStderr captured;
@@ -170,7 +171,7 @@ std::string heard_under(const std::string& settings) {
   CHECK_EQ(tr_finalize(), TR_OK);
   quiet_barrier();
   if (rank() == 0) std::filesystem::remove_all(directory);
-  return captured.text();
+  return without_summaries(captured.text());
 }
 
 MPI_TEST(staging, that_a_step_does_not_fit_is_said_once_for_each_stream) {
@@ -196,7 +197,8 @@ MPI_TEST(staging, that_a_step_does_not_fit_is_said_once_for_each_stream) {
   CHECK_EQ(heard_under("staging=8MiB"), std::string());  // without servers nothing is staged
 }
 
-/// Writes a step of `levels` levels of one element a rank. Returns what this rank's stderr has heard of it.
+/// Writes a step of `levels` levels of one element a rank. Returns the warnings that this rank's stderr
+/// has heard of it.
 std::string heard_of_levels(tr_index levels, const std::string& settings) {
   const std::string directory = fresh_directory("levels");
   CapturedStderr captured;
@@ -230,7 +232,7 @@ std::string heard_of_levels(tr_index levels, const std::string& settings) {
     CHECK_EQ(right, static_cast<std::size_t>(levels * (state().size - 1)));
     std::filesystem::remove_all(directory);
   }
-  return captured.text();
+  return without_summaries(captured.text());
 }
 
 MPI_TEST(staging, of_fewer_levels_than_a_step_has_is_waited_for_and_said) {

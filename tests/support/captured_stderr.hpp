@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -64,5 +65,17 @@ class CapturedStderr {
   std::string text_;
   int before_;
 };
+
+/// Returns the text without the lines that say at the end of a session what it has written and read.
+inline std::string without_summaries(const std::string& text) {
+  std::string rest;
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
+    end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    const std::string line = text.substr(at, end - at);
+    if (!line.starts_with("tailrace: ") || line.find("; the model waited ") == std::string::npos)
+      rest += line;
+  }
+  return rest;
+}
 
 }  // namespace tailrace::mpi_test

@@ -156,3 +156,17 @@ def raw_steps(path, first, last):
         if not math.isclose(got, 100.0 * math.sin(0.1 * (first + number)), rel_tol=1e-12, abs_tol=1e-9):
             return False
     return True
+
+
+def check_times(report, what):
+    """Each process of a report tells where all of its time went."""
+    for process in report["processes"]:
+        elapsed = process["elapsed_seconds"]
+        name = f"{what}, rank {process['rank']}"
+        for key, expected in (("routines", elapsed), ("threads_routines", elapsed * process["threads"])):
+            if key not in process:
+                continue
+            times = process[key]
+            check(abs(sum(times.values()) - expected) < 1e-6 + 1e-6 * expected, f"{name}: {key} sum to {sum(times.values())}, expected {expected}")
+            check(min(times.values()) >= 0, f"{name}: {times}")
+        check(elapsed > 0, f"{name}: {process}")

@@ -161,6 +161,7 @@ session::Session* session_for(const char* call) {
 }
 
 void end_job_together(const std::string& why) {
+  comm::note_why_job_ends(why);
   tr_print_once_f(cat("tailrace: ", why).c_str());
   comm::end_job();
 }
@@ -197,7 +198,7 @@ int tr_finalize(void) {
   if (session == nullptr) return TR_ERR_STATE;
   session->board().watch().call = "tr_finalize";
   const Status status = close_everything();
-  session->computing().leave();
+  session->computing().leave(status);
   state().last_rank = session->rank();
   state().session.reset();
   state().bootstrap->meet_at_the_end();

@@ -130,6 +130,23 @@ void OpenFiles::forget(const std::string& path) {
   lost_.erase(path);
 }
 
+void Context::commit(const std::string& name, const std::string& path, executor::Executor::Job job,
+                     executor::Executor::Done done) {
+  const auto spent = std::make_shared<std::int64_t>(0);
+  executor.wait(
+      executor::key_of(path),
+      [&line = line, spent, job = std::move(job)](int worker) {
+        const std::int64_t begin = line.now();
+        Status status = guarded([&]() -> Status { return job(worker); });
+        *spent = line.now() - begin;
+        return status;
+      },
+      [&total = statistics.streams[name], spent, done = std::move(done)](const Status& status) {
+        total.commit += *spent;
+        if (done) done(status);
+      });
+}
+
 void LaneCursor::finish(std::uint64_t number) {
   need(number) = Need::no;
   release();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "ground/comm/collective/collective_files.hpp"
 #include "ground/comm/counters/counters.hpp"
 #include "ground/comm/line.hpp"
+#include "ground/comm/switchboard.hpp"
 #include "ground/executor/executor.hpp"
 #include "ground/node/lane.hpp"
 #include "ground/storage/writer.hpp"
@@ -149,8 +151,9 @@ struct Context {
   int streams = 0;                  // open streams, which share the workspace
   Statistics& statistics;
   std::function<Result<std::unique_ptr<Ledger>>(const Opening&, const codec::Codec&)> make_ledger;
-  // By homed compute rank and stream: the counters that came with the rank's last end of a step.
-  std::map<int, std::map<std::string, Counters>> said{};
+  // By homed compute rank: its figures of each stream, and of the process, that came with the rank's last
+  // end of a step.
+  std::map<int, Statistics> said{};
   bool news = false;  // a step became durable since the last report
   // Per compute rank: its share of the staging memory; empty if ranks lend their arrays.
   std::vector<Bytes> quotas{};
@@ -177,6 +180,22 @@ struct Context {
   [[nodiscard]] int rank_of_server(int server) const {
     return roster.server_transport[static_cast<std::size_t>(server)];
   }
+  /// Queues a job of a file of the stream `name` that begins it, commits to it or closes it, and counts its
+  /// time.
+  void commit(const std::string& name, const std::string& path, executor::Executor::Job job,
+              executor::Executor::Done done);
+  /// Returns the part of a collective call's time that no call before it has: the calls of all streams are
+  /// made by one thread, which has begun the next one when this server hears that one is over.
+  [[nodiscard]] std::int64_t time_of_call(std::int64_t begin, std::int64_t end) {
+    begin = std::max(begin, calls_until);
+    calls_until = std::max(calls_until, end);
+    return std::max<std::int64_t>(end - begin, 0);
+  }
+  std::int64_t calls_until = 0;
+  /// Held by what waits for a collective call to end. Nobody else has it while none is under way.
+  std::shared_ptr<const char> call_under_way = std::make_shared<const char>();
+  /// Returns where the time of this server's own thread goes.
+  [[nodiscard]] comm::Account& account() const { return line.board().account(); }
   void on(Message kind, comm::Line::Receiver receiver) {
     taken.push_back(kind);
     line.on(static_cast<std::uint32_t>(kind), std::move(receiver));

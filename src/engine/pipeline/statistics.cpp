@@ -3,15 +3,43 @@
 
 namespace tailrace::pipeline {
 
+namespace {
+
+void pack_texts(Packer& out, const std::map<std::string, std::string>& texts) {
+  out.put(static_cast<std::int64_t>(texts.size()));
+  for (const auto& [name, text] : texts) out.put_text(name).put_text(text);
+}
+
+}  // namespace
+
+void Span::About::pack(Packer& out) const {
+  out.put(records);
+  if (records > 0) out.put_text(stream).put_text(field).put(level).put(lead);
+}
+
+Span::About Span::About::unpack(Unpacker& in) {
+  About about;
+  about.records = in.get<std::int64_t>();
+  if (about.records == 0) return about;
+  about.stream = in.get_text();
+  about.field = in.get_text();
+  about.level = in.get<double>();
+  about.lead = in.get<std::int64_t>();
+  return about;
+}
+
 void Statistics::pack(Packer& out) const {
   out.put(static_cast<std::int64_t>(streams.size()));
   for (const auto& [name, counters] : streams) out.put_text(name).put(counters);
   out.put(static_cast<std::int64_t>(durable.size()));
   for (const auto& [name, seconds] : durable) out.put_text(name).put_list(std::span<const double>(seconds));
-  out.put(static_cast<std::int64_t>(why_method.size()));
-  for (const auto& [name, why] : why_method) out.put_text(name).put_text(why);
+  for (const auto* texts : {&why_method, &last_durable, &failed}) pack_texts(out, *texts);
+  out.put(process).put_text(error).put_text(stopped);
   out.put(static_cast<std::int64_t>(spans.size()));
-  for (const Span& span : spans) out.put_text(span.name).put(span.thread).put(span.begin).put(span.end);
+  for (const Span& span : spans) {
+    out.put_text(span.name).put(span.thread).put(span.begin).put(span.end);
+    span.about.pack(out);
+  }
 }
 
 Statistics Statistics::unpack(Unpacker& in) {
@@ -21,12 +49,33 @@ Statistics Statistics::unpack(Unpacker& in) {
   };
   for_each_name([&](const std::string& name) { statistics.streams[name] = in.get<Counters>(); });
   for_each_name([&](const std::string& name) { statistics.durable[name] = in.get_list<double>(); });
-  for_each_name([&](const std::string& name) { statistics.why_method[name] = in.get_text(); });
+  for (auto* texts : {&statistics.why_method, &statistics.last_durable, &statistics.failed})
+    for_each_name([&](const std::string& name) { (*texts)[name] = in.get_text(); });
+  statistics.process = in.get<Process>();
+  statistics.error = in.get_text();
+  statistics.stopped = in.get_text();
   for_each_name([&](const std::string& name) {
-    statistics.spans.push_back(
-        {name, in.get<std::int64_t>(), in.get<std::int64_t>(), in.get<std::int64_t>()});
+    Span& span = statistics.spans.emplace_back();
+    span.name = name;
+    span.thread = in.get<std::int64_t>();
+    span.begin = in.get<std::int64_t>();
+    span.end = in.get<std::int64_t>();
+    span.about = Span::About::unpack(in);
   });
   return statistics;
+}
+
+Statistics Statistics::so_far() const {
+  Statistics copy;
+  copy.streams = streams;
+  copy.durable = durable;
+  copy.why_method = why_method;
+  copy.last_durable = last_durable;
+  copy.failed = failed;
+  copy.process = process;
+  copy.error = error;
+  copy.stopped = stopped;
+  return copy;
 }
 
 }  // namespace tailrace::pipeline

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "ground/base/bytes.hpp"
+#include "ground/comm/account.hpp"
 
 namespace tailrace::pipeline {
 
@@ -25,6 +27,8 @@ struct Counters {
   std::int64_t assemble = 0;
   std::int64_t write = 0;
   std::int64_t sync = 0;
+  std::int64_t commit = 0;  // beginning, committing, cutting and finishing files
+  std::int64_t wait = 0;    // waiting for room on a full disk
   std::int64_t encoded_bytes = 0;
   std::int64_t sent_bytes = 0;      // servers: pieces and chunks sent between nodes
   std::int64_t workspace_peak = 0;  // servers: most bytes encoded and not yet written, or kept for records
@@ -33,6 +37,11 @@ struct Counters {
   std::int64_t offsets = 0;         // servers: how they have taken offsets; 0: not at all
   std::int64_t way = 0;             // servers: the way of the writes, storage::WriteWay
   std::int64_t space_waits = 0;     // number of times that the stream waited for space on a full disk
+  // The stream's root counts these:
+  std::int64_t files = 0;          // files that were begun, or finished without a step
+  std::int64_t durable_steps = 0;  // steps that are durable
+  std::int64_t durable_bytes = 0;  // bytes of their records
+  std::int64_t failed_steps = 0;
   // Compute ranks count these for each stream that is read:
   std::int64_t gets_in_memory = 0;  // gets that found everything in memory
   std::int64_t gets_late = 0;       // gets that had to wait, or to read
@@ -51,6 +60,29 @@ struct Span {
   std::int64_t thread = 0;  // 0: the rank's own, 1...: workers
   std::int64_t begin = 0;   // nanoseconds of the node's clock
   std::int64_t end = 0;
+  /// What it was about: the first of so many records. 0: nothing of the kind.
+  struct About {
+    std::string stream{};
+    std::string field{};
+    double level = 0;
+    std::int64_t lead = 0;  // in the stream's unit
+    std::int64_t records = 0;
+
+    void pack(Packer& out) const;
+    static About unpack(Unpacker& in);
+  } about{};
+};
+
+/// The number of the thread that makes collective calls, in spans: behind all workers.
+inline constexpr std::int64_t calling_thread = 1000;
+
+/// Where the time of a process has gone.
+struct Process {
+  comm::Spent spent;             // by its own thread
+  std::int64_t elapsed = 0;      // nanoseconds since the session began; the sum of `spent`
+  std::int64_t threads = 0;      // workers of its server; 0: its own thread does their jobs
+  std::int64_t encoders = 0;     // those of them that encode
+  std::int64_t makes_calls = 0;  // 1: one more thread makes collective calls
 };
 
 /// The figures of one rank for the report and the trace. Only the rank's own thread uses them. Workers return
@@ -59,13 +91,29 @@ struct Statistics {
   std::map<std::string, Counters> streams;  // by file pattern
   std::map<std::string, std::vector<double>>
       durable;  // seconds from a rank's end of step to durable, as its home saw it
-  std::map<std::string, std::string> why_method;  // of streams with method=auto, on servers
+  std::map<std::string, std::string> why_method;    // of streams with method=auto, on servers
+  std::map<std::string, std::string> last_durable;  // by stream: its last durable step, on its root
+  std::map<std::string, std::string> failed;        // by stream: why a step or a file's end failed, likewise
+  Process process;
+  std::string error;    // compute ranks: why tr_finalize has failed
+  std::string stopped;  // compute ranks: why tr_should_stop has told the program to stop
   std::vector<Span> spans;
   bool tracing = false;
 
   void add_span(std::string name, std::int64_t thread, std::int64_t begin, std::int64_t end) {
     if (tracing) spans.push_back({std::move(name), thread, begin, end});
   }
+  /// The same with what the span was about, which `about` returns. Nobody asks it without a trace.
+  template <typename About>
+  void add_span(std::string name, std::int64_t thread, std::int64_t begin, std::int64_t end, About about) {
+    if (tracing) spans.push_back({std::move(name), thread, begin, end, about()});
+  }
+  void add_span(std::string name, std::int64_t thread, std::int64_t begin, std::int64_t end,
+                const std::shared_ptr<const Span::About>& about) {
+    if (tracing) spans.push_back({std::move(name), thread, begin, end, about ? *about : Span::About()});
+  }
+  /// Returns the figures without the spans, which only the trace at the end has.
+  [[nodiscard]] Statistics so_far() const;
   void pack(Packer& out) const;
   static Statistics unpack(Unpacker& in);
 };

@@ -75,7 +75,7 @@ std::function<std::optional<bool>()> Computing::settled() const {
 std::int64_t Computing::publish(const std::function<bool()>& attempt) {
   session_.board().transport().let_others_run();
   if (attempt()) return 0;
-  const std::int64_t begin = session_.line().now();
+  comm::Account::Turn full(session_.board().account(), comm::Routine::staging_full);
   comm::Doorbell* const bell = lane_writer_->space();
   session_.wait(
       [&] {
@@ -89,7 +89,7 @@ std::int64_t Computing::publish(const std::function<bool()>& attempt) {
         return false;
       },
       "free staging memory (TAILRACE_STAGING): servers or storage are slower than the model's output");
-  return session_.line().now() - begin;
+  return full.end() - full.begin();
 }
 
 comm::Verdict Computing::agree(comm::Vote vote) {
@@ -113,7 +113,9 @@ void Computing::tell(const std::vector<pipeline::Told>& all) {
 }
 
 bool Computing::wait_for_step(const pipeline::StreamClient& stream, std::int64_t step, std::string_view call,
-                              const std::function<bool()>& done, const std::string& what) {
+                              comm::Routine routine, const std::function<bool()>& done,
+                              const std::string& what) {
+  const comm::Account::Turn turn(session_.board().account(), routine);
   const comm::OrderedWait wait{{line_.number(), comm::OrderedCall::Kind::step, stream.id(),
                                 static_cast<std::uint64_t>(std::max<std::int64_t>(step, 0))},
                                call,
@@ -164,8 +166,17 @@ Status Computing::meet_in_finalize() {
   }
 }
 
-void Computing::leave() {
+std::optional<pipeline::Process> Computing::spent_so_far() const {
+  if (session_.settings().report.empty() || session_.topology().roster().self_served) return std::nullopt;
+  return session_.spent();
+}
+
+void Computing::leave(const Status& ended) {
+  const comm::Account::Turn turn(session_.board().account(), comm::Routine::message);
+  session_.statistics().error = ended.text();
+  session_.statistics().stopped = session_.stops().reason();
   session_.wait([&] { return lane_writer_->is_drained(); }, "the servers to take what was put");
+  session_.statistics().process = session_.spent();
   client_.tell_statistics(session_.statistics());
   const node::Descriptor farewell = pipeline::Client::farewell();
   publish([&] { return lane_writer_->tell(farewell, {}); });

@@ -51,8 +51,9 @@ class Computing {
   Result<bool> should_stop();
   /// Collective. Blocks until `done` returns true, which it does once all ranks have ended step `step` of
   /// `stream`. Returns false if the order of calls is broken before that.
+  /// The wait counts as `routine`.
   bool wait_for_step(const pipeline::StreamClient& stream, std::int64_t step, std::string_view call,
-                     const std::function<bool()>& done, const std::string& what);
+                     comm::Routine routine, const std::function<bool()>& done, const std::string& what);
   /// Returns the error of the broken order, once ranks turned out to be in different collective calls. All
   /// ranks return it from then on.
   [[nodiscard]] const std::optional<Status>& broken() const;
@@ -63,8 +64,8 @@ class Computing {
   /// error there, and may come here next. Returns the first error on the way.
   Status meet_in_finalize();
   /// Collective, when nothing is open any more. Blocks until the servers have taken everything that was put,
-  /// and takes leave of them.
-  void leave();
+  /// and takes leave of them. `ended` is what tr_finalize returns.
+  void leave(const Status& ended = {});
 
   /// Local, at the end of tr_init. From now on note_call() sends this rank's server a sign, at most one in
   /// `nanoseconds`.
@@ -89,6 +90,8 @@ class Computing {
   /// How long a rank lives on after it has printed. The launcher kills the processes that forward the ranks'
   /// output together with the ranks (seen with MPICH's hydra): they need this time to read the text.
   static constexpr std::chrono::milliseconds until_launchers_read{300};
+  /// Returns what this process has spent, for the end of a step, if a report is written during the run.
+  [[nodiscard]] std::optional<pipeline::Process> spent_so_far() const;
 
   void add_stream(pipeline::StreamClient& stream) { client_.add(stream); }
   void begin_trial(const std::string& path) { client_.begin_trial(path); }

@@ -5,7 +5,6 @@
 #include <csignal>
 #include <utility>
 
-#include "engine/session/report.hpp"
 #include "engine/session/session.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
@@ -67,6 +66,7 @@ Serving::Serving(Session& session, std::shared_ptr<storage::Target> target, Ledg
       make_counters_(std::move(make_counters)),
       bells_(session.memory().bells()),
       sign_period_(sign_period(session.settings())) {
+  make_reporter();
   if (!session.is_server()) return;
   taker_ = std::make_unique<node::MemoryTaker>(session.line());
   session.line().on(static_cast<std::uint32_t>(pipeline::Message::alive),
@@ -75,7 +75,6 @@ Serving::Serving(Session& session, std::shared_ptr<storage::Target> target, Ledg
 
 Status Serving::start(bool takes_over) {
   const Topology& topology = session_.topology();
-  const Settings& settings = session_.settings();
   files_ = std::make_unique<pipeline::OpenFiles>(target_);
   pipeline::Server::Setup setup;
   setup.me = topology.me();
@@ -95,11 +94,7 @@ Status Serving::start(bool takes_over) {
   };
   setup.make_collective = [this, wake] { return make_collective_(wake()); };
   setup.make_counters = [this, wake] { return make_counters_(session_.board().transport(), wake()); };
-  setup.reporting = !settings.report.empty();
-  setup.on_statistics = [&settings, &topology](const std::map<int, pipeline::Statistics>& all) {
-    const Status written = write_report(settings, topology.roster(), all);
-    if (!written.is_ok()) log(LogLevel::error, written.text());
-  };
+  report(setup);
   setup.staging_for = [&memory = session_.memory()](Bytes needed, Bytes share) {
     return memory.staging_for(needed, share);
   };
@@ -114,6 +109,62 @@ Status Serving::start(bool takes_over) {
   server_ = std::make_unique<pipeline::Server>(session_.line(), topology.roster(), *executor_, *files_,
                                                session_.statistics(), std::move(setup));
   return {};
+}
+
+/// Server 0 writes the report, or compute rank 0 if ranks serve themselves.
+void Serving::make_reporter() {
+  const Topology& topology = session_.topology();
+  if (topology.me() != 0) return;
+  ReportFacts facts;
+  facts.roster = topology.roster();
+  for (int rank = 0; rank < topology.world_size(); ++rank) facts.nodes.push_back(topology.node_of(rank));
+  facts.staging = session_.memory().declared().staging;
+  facts.begun =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+  reporter_ =
+      std::make_unique<Reporter>(session_.settings(), std::move(facts),
+                                 [this](std::function<void()> job) { submit_report(std::move(job)); });
+}
+
+void Serving::report(pipeline::Server::Setup& setup) {
+  setup.reporting = !session_.settings().report.empty();
+  setup.process = [this] { return session_.spent(); };
+  if (!reporter_) return;
+  if (setup.reporting)
+    setup.on_figures = [this](std::map<int, pipeline::Statistics> all) {
+      reporter_->on_figures(std::move(all));
+    };
+  setup.on_statistics = [this](const std::map<int, pipeline::Statistics>& all) { reporter_->on_end(all); };
+}
+
+/// The report lies where the program says. If its storage is slow, that holds up no thread that moves data.
+void Serving::submit_report(std::function<void()> job) {
+  if (!session_.is_server()) {
+    executor::Threads& threads = session_.threads();
+    if (!report_key_) report_key_ = threads.new_own_key();
+    return threads.submit(*report_key_, std::move(job));
+  }
+  executor_->wait_uncounted(executor::key_of(session_.settings().report),
+                            [job = std::move(job)](int) -> Status {
+                              job();
+                              return {};
+                            });
+}
+
+void Serving::count_threads(pipeline::Process& process) const {
+  if (!server_) return;
+  process.makes_calls = server_->makes_collective_calls() ? 1 : 0;
+  if (!session_.is_server()) return;
+  process.encoders = executor_->count();
+  process.threads = executor_->threads();
+}
+
+/// Returns what the server waits for if nothing moves.
+comm::Routine Serving::why_parked() const {
+  if (executor_->computing() > 0) return comm::Routine::wait_for_encoding;
+  if (executor_->waiting() > 0 || server_->is_in_collective_call()) return comm::Routine::wait_for_storage;
+  return server_->waits_for_servers() ? comm::Routine::wait_for_messages : comm::Routine::idle;
 }
 
 Status Serving::replace() {
@@ -135,13 +186,14 @@ Status Serving::make_executor() {
     limits = {topology.encoder_threads(session_.settings(), topology.world_rank()), most_files_at_once};
     wake = [&bell = bell()] { bell.ring(); };
     if (make_threads_) {
-      executor_ = make_threads_(limits.compute, std::move(wake));
+      executor_ = std::make_unique<CountingExecutor>(make_threads_(limits.compute, std::move(wake)), nullptr);
       return {};
     }
   }
   Result<std::unique_ptr<executor::Threads>> made = executor::Threads::create(limits, std::move(wake));
   TR_TRY(made.status());
-  executor_ = std::move(*made);
+  comm::Account* const own = topology.is_server() ? nullptr : &session_.board().account();
+  executor_ = std::make_unique<CountingExecutor>(std::move(*made), own);
   return {};
 }
 
@@ -183,7 +235,8 @@ void Serving::run() {
   const bool others = session_.topology().roster().servers() > 1 || !received_.empty();
   Parking parking({session_.topology().is_crowded(), others});
   const auto now = [this] { return session_.line().now(); };
-  std::int64_t last = now();
+  comm::Account& account = session_.board().account();
+  std::int64_t last = account.turn_to(comm::Routine::message);
   heard_ = last;
   const auto is_done = [&] { return is_over() && board.all_sent(); };
   const auto look = [&] {
@@ -209,9 +262,11 @@ void Serving::run() {
       continue;
     }
     board.transport().let_others_run();
+    account.turn_to(why_parked());
     board.transport().park(bell(), ticket, std::min(parking.next(), most_park_()));
+    const std::int64_t woken = account.turn_to(comm::Routine::message);
     warn_of_waiting(last);
-    look_for_silence(now());
+    look_for_silence(woken);
   }
 }
 

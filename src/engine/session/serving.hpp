@@ -4,11 +4,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/pipeline/server/server.hpp"
+#include "engine/session/counting_executor.hpp"
 #include "engine/session/facts.hpp"
 #include "engine/session/parking.hpp"
+#include "engine/session/reports/reporter.hpp"
 #include "ground/executor/executor.hpp"
 #include "ground/node/handed_memory.hpp"
 #include "ground/node/remote_lane.hpp"
@@ -57,6 +60,8 @@ class Serving {
   [[nodiscard]] std::string waiting_for() const { return server_ ? server_->waiting_for() : std::string(); }
   /// Returns the number of threads that encode.
   [[nodiscard]] int encoding_threads() const { return executor_->count(); }
+  /// Notes the threads of the server in the figures of its process.
+  void count_threads(pipeline::Process& process) const;
 
  private:
   Status find_lanes(pipeline::Server::Setup& setup);
@@ -65,6 +70,10 @@ class Serving {
   void note_sign(std::int64_t now);
   void look_for_silence(std::int64_t now);
   [[nodiscard]] comm::Doorbell& bell() { return bells_->reader[reader_]; }
+  void make_reporter();
+  void report(pipeline::Server::Setup& setup);
+  void submit_report(std::function<void()> job);
+  [[nodiscard]] comm::Routine why_parked() const;
 
   Session& session_;
   const std::shared_ptr<storage::Target> target_;
@@ -77,7 +86,9 @@ class Serving {
   int reader_ = 0;  // this server's number on its node
   std::map<int, std::unique_ptr<node::PrivateLane>> received_;
   std::unique_ptr<pipeline::OpenFiles> files_;
-  std::unique_ptr<executor::Executor> executor_;
+  std::unique_ptr<Reporter> reporter_;  // on the rank that writes the report
+  std::optional<executor::Key> report_key_;
+  std::unique_ptr<CountingExecutor> executor_;
   std::unique_ptr<pipeline::Server> server_;
   std::unique_ptr<node::MemoryTaker> taker_;
   std::function<std::chrono::nanoseconds()> most_park_ = [] { return Parking::longest; };

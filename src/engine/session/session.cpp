@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "engine/session/affinity.hpp"
-#include "engine/session/report.hpp"
+#include "engine/session/reports/reporter.hpp"
 #include "formats/stores/stores.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
+#include "ground/comm/end_job.hpp"
 
 namespace tailrace::session {
 
@@ -78,6 +79,16 @@ Result<std::unique_ptr<Session>> Session::create(comm::Transport& transport, Fac
   return session;
 }
 
+Session::~Session() { comm::before_job_ends(this, nullptr); }
+
+pipeline::Process Session::spent() {
+  pipeline::Process process;
+  process.spent = board_.account().spent();
+  process.elapsed = board_.account().elapsed();
+  if (serving_) serving_->count_threads(process);
+  return process;
+}
+
 Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory make_ledger) {
   settings_ = std::move(facts.settings);
   stops_ = std::move(facts.stops);
@@ -86,6 +97,9 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
     stops_->ignore_signals();
   else if (rank() == 0)
     stops_->tell_left_alone();
+  if (!settings_.report.empty()) {
+    comm::before_job_ends(this, [path = settings_.report](std::string_view why) { mark_failed(path, why); });
+  }
   collective_ = std::move(facts.collective);
   make_counters_ = std::move(facts.make_counters);
   open_lines(transport);
@@ -98,6 +112,8 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   if (!topology_->roster().self_served) TR_TRY(node_line_->agree({{}, init_call, {}}).status);
   TR_TRY(same_everywhere(make_threads(std::move(facts.make_executor), std::move(make_ledger))));
   print_node_plan();
+  // What the ranks have waited for each other until all were there says nothing about the session.
+  board_.account().begin(board_.account().current());
   if (is_server() || topology_->roster().self_served) return {};
   // By now each server takes these signs.
   if (const std::int64_t period = sign_period(settings_); period > 0) {
@@ -176,6 +192,7 @@ Status Session::same_everywhere(const Status& mine) { return line_->agree({mine,
 void Session::open_lines(comm::Transport& transport) {
   namespace number = comm::line_number;
   board_.connect(transport);
+  board_.account().begin(is_server() ? comm::Routine::message : comm::Routine::model);
   board_.watch().who = cat(is_server() ? "server " : "compute rank ", rank());
   board_.watch().warn_seconds = settings_.watchdog_seconds;
   board_.watch().give_up_seconds = settings_.timeout_seconds;

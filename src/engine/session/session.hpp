@@ -51,6 +51,7 @@ class Session {
   /// every rank. On servers, the caller then calls serving().run().
   static Result<std::unique_ptr<Session>> create(comm::Transport& transport, Facts facts,
                                                  LedgerFactory make_ledger);
+  ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -71,6 +72,8 @@ class Session {
   [[nodiscard]] executor::Threads& threads() { return *threads_; }
   [[nodiscard]] Stops& stops() { return *stops_; }
   [[nodiscard]] pipeline::Statistics& statistics() { return statistics_; }
+  /// Returns what this process has spent since the session began.
+  [[nodiscard]] pipeline::Process spent();
   /// Returns Code::unsupported if the servers cannot write the file `path` together (Method::is_collective):
   /// the text says why.
   [[nodiscard]] Status check_collective(const std::string& path);

@@ -73,6 +73,7 @@ bool Stops::conclude(const std::vector<ByteVector>& votes, int me) {
   told_save_ = clock_.longest_save();
   if (first.empty() || stopping_) return stopping_;
   stopping_ = true;
+  reason_ = first;
   if (me == 0) log(LogLevel::warn, cat("the program is to save and stop: ", first));
   return true;
 }

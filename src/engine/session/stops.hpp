@@ -32,6 +32,8 @@ class Stops {
   /// Concludes from the votes of all ranks, by rank. The result is the same on each.
   bool conclude(const std::vector<ByteVector>& votes, int me);
   [[nodiscard]] bool is_stopping() const { return stopping_; }
+  /// Returns why the program is to stop, or "".
+  [[nodiscard]] const std::string& reason() const { return reason_; }
 
  private:
   [[nodiscard]] double now() const;
@@ -45,6 +47,7 @@ class Stops {
   std::optional<double> looked_for_file_;
   double told_save_ = 0;
   bool stopping_ = false;
+  std::string reason_;
 };
 
 }  // namespace tailrace::session

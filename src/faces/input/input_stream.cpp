@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "engine/session/call_time.hpp"
 #include "faces/input/interpolation.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "formats/opening/open.hpp"
@@ -197,7 +198,7 @@ void InputStream::begin_at(double time) {
 
 /// Begins a step. If the program asked for it with a wrong call, the step fails with the error in `lead`.
 void InputStream::begin_step(std::string_view function, std::string step, const Result<std::int64_t>& lead) {
-  const std::int64_t entered = now();
+  const session::CallTime time(group_->service().session(), counters());
   const std::string call = cat(function, "(\"", name_, "\", ", step, ")");
   if (in_step_) {
     latch(Status(Code::state, cat(call, ": the step ", step_text(), " is open: tr_stream_end comes first")));
@@ -208,7 +209,7 @@ void InputStream::begin_step(std::string_view function, std::string step, const 
   now_.reset();
   versions_.clear();
   operation_ = 0;
-  began_ = entered;
+  began_ = time.begin();
   if (lead.is_ok()) lead_ = *lead;
   const Status begun = guarded([&]() -> Status {
     TR_TRY(lead.status());
@@ -223,7 +224,6 @@ void InputStream::begin_step(std::string_view function, std::string step, const 
     now_.reset();
   }
   if (lead.is_ok()) rings_->read_ahead();
-  counters().blocked += now() - entered;
 }
 
 /// Warns, once for each gap, that a followed stream is interpolated over a longer distance than before: a
@@ -284,7 +284,7 @@ Status InputStream::await_step() {
 }
 
 void InputStream::get(const std::string& name, void* data, const streams::ArrayShape* shape) {
-  const std::int64_t entered = now();
+  const session::CallTime time(group_->service().session(), counters());
   ++operation_;
   if (!in_step_) {
     latch(Status(Code::state,
@@ -309,16 +309,15 @@ void InputStream::get(const std::string& name, void* data, const streams::ArrayS
   });
   scratch_.release();
   latch(status.in(call));
-  counters().blocked += now() - entered;
 }
 
 Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
   Ring& ring = field.loader->ring();
   bool is_late = now_->leads.empty();
   if (is_late) {
-    const std::int64_t entered = now();
+    comm::Account::Turn late(group_->line().board().account(), comm::Routine::get_wait);
     const Status come = await_step();
-    counters().get_wait += now() - entered;
+    counters().get_wait += late.end() - late.begin();
     TR_TRY(come);
   }
   ring.make_of(now_->leads);
@@ -328,9 +327,9 @@ Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
     for (const Index slot : slots) {
       if (ring.state(slot, level) == Ring::State::ready) continue;
       is_late = true;
-      const std::int64_t entered = now();
+      comm::Account::Turn late(group_->line().board().account(), comm::Routine::get_wait);
       const Status status = wait_for(field, slot, level);
-      counters().get_wait += now() - entered;
+      counters().get_wait += late.end() - late.begin();
       TR_TRY(status);
     }
     for (std::size_t i = 0; i < slots.size(); ++i)
@@ -436,7 +435,7 @@ void InputStream::copy_level(Field& field, Index level, const std::vector<Index>
 }
 
 Status InputStream::end() {
-  const std::int64_t entered = now();
+  const session::CallTime time(group_->service().session(), counters());
   const std::string call = cat("tr_stream_end(\"", name_, "\")");
   if (!in_step_) latch(Status(Code::state, cat(call, " without tr_stream_begin")));
   const std::string place = in_step_ ? cat(call, " ", step_text()) : call;
@@ -459,7 +458,6 @@ Status InputStream::end() {
   pipeline::Counters& counts = counters();
   ++counts.steps;
   take_counts();
-  counts.blocked += now() - entered;
   return status;
 }
 
@@ -491,14 +489,13 @@ Status InputStream::seek(std::int64_t lead) {
 }
 
 Status InputStream::close() {
-  const std::int64_t entered = now();
+  const session::CallTime time(group_->service().session(), counters());
   const std::string call = cat("tr_stream_close(\"", name_, "\")");
   if (in_step_) latch(Status(Code::state, cat(call, " inside of a step: tr_stream_end comes first")));
   rings_->stop();
   const Status status = agree(call, std::exchange(latched_, Status())).status;
   for (const auto& field : fields_) rings_->take_back(*field);
   take_counts();
-  counters().blocked += now() - entered;
   return status;
 }
 

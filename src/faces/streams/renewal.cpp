@@ -228,6 +228,7 @@ Status Stream::renew_for(std::int64_t lead) {
 /// on, with all that is defined.
 void Stream::renew() {
   tell({client_.descriptor(node::Descriptor::Kind::close), {}});
+  const comm::Account::Turn turn(session_.board().account(), comm::Routine::wait_for_storage);
   session_.wait([&] { return client_.verdicts().finished().has_value(); },
                 cat("durable steps of ", name(), ", whose next file has other fields or attributes"));
   // No later step tells of a failure that the program has not heard of: the servers forget it with the

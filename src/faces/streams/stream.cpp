@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/pipeline/method_choice.hpp"
+#include "engine/session/call_time.hpp"
 #include "faces/streams/files/file_ledger.hpp"
 #include "formats/registry/registry.hpp"
 #include "formats/stores/stores.hpp"
@@ -45,6 +46,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
                                                const std::string& options,
                                                const std::optional<Position>& resume,
                                                std::shared_ptr<operations::Kept> kept) {
+  const comm::Account::Turn turn(session.board().account(), comm::Routine::message);
   std::unique_ptr<Stream> stream;
   LastFile last;
   const Status mine = guarded([&]() -> Status {
@@ -235,7 +237,7 @@ void Stream::begin_at(double time) {
 
 /// Begins a step. If the program asked for it with a wrong call, the step fails with the error `wrong`.
 void Stream::begin_step(std::int64_t lead, const Status& wrong) {
-  const std::int64_t entered = session_.line().now();
+  const session::CallTime call(session_, counters());
   stop_if_broken();
   Status order;
   const bool is_timed = operations_ && !client_.in_step();
@@ -255,14 +257,12 @@ void Stream::begin_step(std::int64_t lead, const Status& wrong) {
   has_put_ = false;
   if (is_within) {
     session_.board().pump();
-    counters().blocked += session_.line().now() - entered;
     return;
   }
   if (lead != put_lead_) put_steps_.clear();
   put_lead_ = lead;
   tell({client_.descriptor(Descriptor::Kind::begin), {}});
   session_.board().pump();
-  counters().blocked += session_.line().now() - entered;
 }
 
 /// Finds the interval of the step, and begins it if the step before was in another.
@@ -288,8 +288,8 @@ void Stream::note_missed(const Status& missed) {
 }
 
 Status Stream::put(const std::string& name, const void* data, const ArrayShape* shape) {
-  const std::int64_t entered = session_.line().now();
   if (client_.out_of_step()) return {};
+  const session::CallTime call(session_, counters(), "tr_stream_put");
   const std::optional<int> number = fields_.number_of(name);
   const bool has_time = !number || fields_.all()[static_cast<std::size_t>(*number)].definition.has_time;
   Status status;
@@ -303,8 +303,6 @@ Status Stream::put(const std::string& name, const void* data, const ArrayShape* 
                                       cat("tr_stream_put(\"", client_.name(), "\", \"", name, "\")"));
     latch(status);  // a program that ignores this error gets it from the next tr_stream_end
   }
-  session_.statistics().add_span("tr_stream_put", 0, entered, session_.line().now());
-  counters().blocked += session_.line().now() - entered;
   return status;
 }
 
@@ -369,7 +367,7 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   TR_TRY(fields_.codec().check_lead(key));
   has_put_ = has_put_ || field.definition.elements() > 0;
   if (field.count == 0 && session_.rank() != client_.definitions().reference()) return {};
-  const std::int64_t begin = session_.line().now();
+  comm::Account::Turn turn(session_.board().account(), comm::Routine::capture);
   std::int64_t waited = 0;
   Status joined;
   SharedMap its_map = map;
@@ -390,15 +388,15 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   }
   counters().captured_bytes += levels * field.count * size_of(field.definition.type);
   counters().staging_full += waited;
-  counters().capture += session_.line().now() - begin - waited;
+  counters().capture += turn.end() - turn.begin() - waited;
   return joined;
 }
 
 void Stream::accumulate(Field& field, const std::byte* data, const layout::MemoryMap& map) {
   if (!operations_->counts()) return;
-  const std::int64_t begin = session_.line().now();
+  comm::Account::Turn turn(session_.board().account(), comm::Routine::capture);
   field.timed->add(map, data, operations_->lead());
-  counters().capture += session_.line().now() - begin;
+  counters().capture += turn.end() - turn.begin();
 }
 
 /// Puts what the fields have accumulated in the interval that the step completes, in the order of definition.
@@ -439,12 +437,8 @@ Status Stream::end() {
 }
 
 Status Stream::end_step() {
-  const std::int64_t entered = session_.line().now();
-  if (operations_ && (client_.is_within() || !client_.in_step())) {
-    const Status status = end_within();
-    counters().blocked += session_.line().now() - entered;
-    return status;
-  }
+  const session::CallTime call(session_, counters(), "tr_stream_end");
+  if (operations_ && (client_.is_within() || !client_.in_step())) return end_within();
   if (operations_ && operations_->completes() && !client_.out_of_step()) put_results();
   if (!client_.in_step()) {
     // An extra step carries the error. All ranks get its verdict, and no rank waits for ever.
@@ -459,20 +453,17 @@ Status Stream::end_step() {
                                   "empty_step=keep if it is meant")));
   }
   if (!client_.out_of_step()) ++counters().steps;
-  const pipeline::Told ending = client_.end(counters());
+  const pipeline::Told ending = client_.end(counters(), session_.computing().spent_so_far());
   if (client_.out_of_step()) return *client_.out_of_step();
   ended_.push_back({client_.lead(), has_put_});
   last_lead_ = std::max(last_lead_.value_or(client_.lead()), client_.lead());
   tell(ending);
   const std::int64_t told = session_.line().now();
   const bool is_known = session_.computing().wait_for_step(
-      client_, client_.awaited_step(), cat("tr_stream_end(\"", name(), "\")"),
+      client_, client_.awaited_step(), cat("tr_stream_end(\"", name(), "\")"), comm::Routine::skew,
       [&] { return client_.end_is_known(); },
       cat("the verdict of step ", client_.awaited_step(), " of ", name()));
-  const std::int64_t left = session_.line().now();
-  if (!session_.topology().roster().self_served) counters().verdict_wait += left - told;
-  counters().blocked += left - entered;
-  session_.statistics().add_span("tr_stream_end", 0, entered, left);
+  if (!session_.topology().roster().self_served) counters().verdict_wait += session_.line().now() - told;
   if (!is_known) {
     comm::committed("tr_stream_end", [&] { session_.computing().lane_writer().take_in(); });
     stop_if_broken();
@@ -488,7 +479,7 @@ void Stream::stop_if_broken() {
 }
 
 Status Stream::wait(bool durable) {
-  const std::int64_t entered = session_.line().now();
+  const session::CallTime call(session_, counters());
   stop_if_broken();
   if (client_.out_of_step()) return *client_.out_of_step();
   if (client_.in_step()) {
@@ -500,9 +491,9 @@ Status Stream::wait(bool durable) {
   }
   const bool is_known = session_.computing().wait_for_step(
       client_, client_.steps() - 1, cat("tr_stream_wait(\"", name(), "\")"),
+      durable ? comm::Routine::wait_for_storage : comm::Routine::skew,
       [&] { return client_.wait_is_known(durable); },
       cat(durable ? "durable" : "captured", " steps of ", name()));
-  counters().blocked += session_.line().now() - entered;
   if (!is_known) stop_if_broken();
   if (client_.out_of_step()) return *client_.out_of_step();
   return client_.wait_verdict(durable);
@@ -617,7 +608,7 @@ void Stream::warn_of_unwritten_fields() const {
 }
 
 Status Stream::close() {
-  const std::int64_t entered = session_.line().now();
+  const session::CallTime time(session_, counters(), "tr_stream_close");
   const std::string call = cat("tr_stream_close(\"", name(), "\")");
   stop_if_broken();
   Status misuse = client_.out_of_step().value_or(Status());
@@ -649,9 +640,8 @@ Status Stream::close() {
     fields_.tell({client_.definitions().forget()});
     return misuse;
   }
+  const comm::Account::Turn turn(session_.board().account(), comm::Routine::wait_for_storage);
   session_.wait([&] { return client_.verdicts().finished().has_value(); }, cat("durable steps of ", name()));
-  counters().blocked += session_.line().now() - entered;
-  session_.statistics().add_span("tr_stream_close", 0, entered, session_.line().now());
   return client_.close_verdict(misuse);
 }
 

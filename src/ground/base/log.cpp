@@ -21,11 +21,21 @@ void set_log_level(LogLevel level) { most.store(level, std::memory_order_relaxed
 
 bool logs(LogLevel level) { return level <= most.load(std::memory_order_relaxed); }
 
-void log(LogLevel level, std::string_view message) {
-  if (!logs(level)) return;
-  const std::string line = cat("tailrace: ", names[static_cast<int>(level)], ": ", message, "\n");
+namespace {
+
+void print_line(const std::string& line) {
   // If standard error cannot be written to, nobody can be told.
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+void log(LogLevel level, std::string_view message) {
+  if (logs(level)) print_line(cat("tailrace: ", names[static_cast<int>(level)], ": ", message, "\n"));
+}
+
+void log_line(LogLevel level, std::string_view message) {
+  if (logs(level)) print_line(cat("tailrace: ", message, "\n"));
 }
 
 }  // namespace tailrace

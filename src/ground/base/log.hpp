@@ -13,5 +13,8 @@ void set_log_level(LogLevel level);
 /// Prints one line on standard error, in one system call, so that lines of several ranks do not mix.
 /// Thread-safe.
 void log(LogLevel level, std::string_view message);
+/// Prints the line likewise, if messages of `level` are printed, without the level's name: it is neither an
+/// error nor a warning.
+void log_line(LogLevel level, std::string_view message);
 
 }  // namespace tailrace

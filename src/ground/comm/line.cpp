@@ -160,6 +160,7 @@ Verdict Line::agree(Vote vote) {
 Verdict Line::verdict_of(std::uint64_t number, const std::string& call,
                          const std::function<std::optional<Verdict>()>& take) {
   const OrderedWait wait{{number_, OrderedCall::Kind::agreement, 0, number}, call, agreements_.neighbours()};
+  const Account::Turn turn(board_.account(), Routine::barrier);
   std::optional<Verdict> verdict;
   board_.wait([&] { return (verdict = take()).has_value() || is_off(); }, cat("the other ranks in ", call),
               wait, [&] { return agreements_.missing_text(number); });

@@ -132,17 +132,19 @@ void Switchboard::wait(const std::function<bool()>& done, const std::string& wha
     const std::string text = cat(watch_.missing ? watch_.missing() : "", missing ? missing() : "");
     return text.empty() ? text : ":" + text;
   };
-  const std::int64_t begin = transport_.now();
+  if (done()) return;
+  const bool has_routine = account_.current() != Routine::model && account_.current() != Routine::idle;
+  const Account::Turn turn(account_, has_routine ? account_.current() : Routine::message);
   bool warned = false;
   Idling idling(watch_.has_own_core);
-  while (!done()) {
+  do {
     watch_.before_each_look();
     if (pump()) {
       idling.moved();
       continue;
     }
     transport_.idle(idling.next(transport_.now()), what);
-    const std::int64_t waited = transport_.now() - begin;
+    const std::int64_t waited = transport_.now() - turn.begin();
     order_.look(waited);
     const auto reached = [&](const std::optional<std::int64_t>& seconds) {
       return seconds && waited > *seconds * 1'000'000'000;
@@ -154,7 +156,7 @@ void Switchboard::wait(const std::function<bool()>& done, const std::string& wha
     if (reached(watch_.give_up_seconds)) {
       end_job(cat(watch_.who, " gives up (TAILRACE_TIMEOUT) after waiting ", waiting(waited, what), late()));
     }
-  }
+  } while (!done());
 }
 
 }  // namespace tailrace::comm

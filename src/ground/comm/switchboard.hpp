@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ground/comm/account.hpp"
 #include "ground/comm/line_numbers.hpp"
 #include "ground/comm/order.hpp"
 #include "ground/comm/transport.hpp"
@@ -43,6 +44,8 @@ class Switchboard {
   [[nodiscard]] Transport& transport() { return transport_; }
   Watch& watch() { return watch_; }
   [[nodiscard]] Order& order() { return order_; }
+  /// Returns where the time of the thread goes that uses this switchboard.
+  [[nodiscard]] Account& account() { return account_; }
   [[nodiscard]] LineNumbers& numbers() { return numbers_; }
   /// Returns the line with this number if it is open here, otherwise nullptr.
   [[nodiscard]] Line* find(LineNumber line) const;
@@ -53,7 +56,8 @@ class Switchboard {
   /// Makes one pass over everything that may be able to move on. Returns true if something moved. Never
   /// blocks.
   bool pump();
-  /// Blocks until `done` returns true, and moves everything on meanwhile. The watchdog prints `what`, the
+  /// Blocks until `done` returns true, and moves everything on meanwhile. Unless the caller has turned to
+  /// another routine, the wait counts as Routine::message. The watchdog prints `what`, the
   /// thing awaited, and the result of `missing`: the ranks that this rank has not heard from, as sentences
   /// with a space before each.
   void wait(const std::function<bool()>& done, const std::string& what,
@@ -90,6 +94,7 @@ class Switchboard {
   [[nodiscard]] std::string waiting(std::int64_t nanoseconds, const std::string& what) const;
 
   SharedTransport transport_;
+  Account account_{transport_};
   Watch watch_;
   Order order_{*this};
   LineNumbers numbers_;

@@ -27,6 +27,8 @@ class Executor {
   virtual ~Executor() = default;
   /// Returns the number of workers for jobs that compute: the threads, or 1 for the caller.
   [[nodiscard]] virtual int count() const = 0;
+  /// Returns the number of threads that were started: those for jobs that compute, and for jobs that wait.
+  [[nodiscard]] virtual int threads() const { return count(); }
   /// Queues a job that computes. Jobs that compute start in the order of submission. Their `worker` is 0 ..
   /// count()-1. `done` runs later inside poll(), on the thread that calls poll().
   virtual void compute(Job job, Done done) = 0;

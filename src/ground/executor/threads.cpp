@@ -49,6 +49,11 @@ Threads::Work Threads::with_end(Job job, Done done) {
   };
 }
 
+int Threads::threads() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int>(computing_.size() + waiting_.size());
+}
+
 void Threads::compute(Job job, Done done) {
   Work work = with_end(std::move(job), std::move(done));
   if (limits_.compute == 0) {

@@ -49,6 +49,7 @@ class Threads final : public Executor {
   };
 
   [[nodiscard]] int count() const override { return std::max(limits_.compute, 1); }
+  [[nodiscard]] int threads() const override;
   void compute(Job job, Done done) override;
   void wait(Key key, Job job, Done done) override { enqueue(key, with_end(std::move(job), std::move(done))); }
   bool poll() override;

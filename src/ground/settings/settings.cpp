@@ -194,12 +194,19 @@ const std::array<SettingInfo, 27> kTable{{
      "threads that encode; 0 chooses from the CPUs that the node's ranks may use and do not need, 4 at "
      "most. Beside them each file that is worked on has a thread that waits for storage, 64 at most",
      set_count<&Settings::threads, 4096>},
-    {"report", "", "path", "", "file for the report in JSON, rewritten at each commit and every 30 s",
+    {"report", "", "path", "",
+     "file for the report in JSON: where the time of each process goes, and what became of each stream. It "
+     "is "
+     "rewritten about once a second while the job runs",
      set_text<&Settings::report>},
-    {"trace", "", "path", "", "file for the trace of events, which Perfetto and chrome://tracing read",
+    {"trace", "", "path", "",
+     "file for the trace of events, which Perfetto and chrome://tracing read, with field, level and lead of "
+     "what is encoded and written",
      set_text<&Settings::trace>},
     {"log", "warn", "choice", "",
-     "least severe message that is printed: `error`, `warn`, `info` (prints the plan too) or `debug`",
+     "least severe message that is printed: `error`, `warn`, `info` (prints the plan too) or `debug`. A "
+     "session "
+     "whose streams were written or read says at its end, in one line, what happened, but for `error`",
      set_log},
     {"timeout", "off", "duration or off", "",
      "after which a collective that does not complete aborts the job, as `10m`. With servers, also the time "

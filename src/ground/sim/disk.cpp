@@ -169,6 +169,7 @@ void SimThreads::begin_computing() {
 void SimThreads::wait(executor::Key key, Job job, Done done) {
   Queue& queue = waiting_[key];
   queue.emplace_back(std::move(job), std::move(done));
+  most_waiting_ = std::max(most_waiting_, static_cast<int>(waiting_.size()));
   if (queue.size() == 1) begin_waiting(key);
 }
 

@@ -90,6 +90,8 @@ class SimThreads final : public executor::Executor {
   SimThreads(const SimThreads&) = delete;
   SimThreads& operator=(const SimThreads&) = delete;
   [[nodiscard]] int count() const override { return static_cast<int>(idle_.size()); }
+  /// As many threads as there ever were keys with a job that waits.
+  [[nodiscard]] int threads() const override { return count() + most_waiting_; }
   void compute(Job job, Done done) override;
   void wait(executor::Key key, Job job, Done done) override;
   bool poll() override;
@@ -108,7 +110,8 @@ class SimThreads final : public executor::Executor {
   std::shared_ptr<bool> is_there_ = std::make_shared<bool>(true);  // for events after the destructor
   std::vector<char> idle_;                                         // 1 for each idle worker
   Queue computing_;                                                // jobs that compute and have not begun
-  std::map<executor::Key, Queue> waiting_;                         // the first job of each queue has begun
+  int most_waiting_ = 0;
+  std::map<executor::Key, Queue> waiting_;  // the first job of each queue has begun
   std::deque<std::pair<Done, Status>> finished_;
 };
 

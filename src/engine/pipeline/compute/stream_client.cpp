@@ -65,11 +65,12 @@ Descriptor StreamClient::descriptor(Descriptor::Kind kind) const {
           .stamp = kind == Descriptor::Kind::begin ? lead_before_ : line_.now()};
 }
 
-Told StreamClient::end(const Counters& counters) {
+Told StreamClient::end(const Counters& counters, const std::optional<Process>& process) {
   in_step_ = false;
   Packer packed;
   std::exchange(latched_, Status()).pack(packed);
   packed.put(counters);
+  if (process) packed.put(*process);
   return {descriptor(Descriptor::Kind::end), packed.take()};
 }
 

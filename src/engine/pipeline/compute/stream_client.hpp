@@ -82,8 +82,9 @@ class StreamClient {
             .level = static_cast<std::int32_t>(level)};
   }
   void was_put() { ++operation_; }
-  /// Ends the step. Returns the descriptor of its end for the servers, with the step's error and `counters`.
-  [[nodiscard]] Told end(const Counters& counters);
+  /// Ends the step. Returns the descriptor of its end for the servers, with the step's error, `counters`, and
+  /// for a report of the running job what the process has spent.
+  [[nodiscard]] Told end(const Counters& counters, const std::optional<Process>& process = {});
   /// end_is_known() is true if the verdict has come that tr_stream_end returns. end_verdict() returns this
   /// verdict.
   [[nodiscard]] bool end_is_known() const { return is_known(awaited_step(), roster_.self_served); }

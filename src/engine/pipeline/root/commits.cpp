@@ -324,9 +324,24 @@ void Commits::decide(std::int64_t number, Step& step) {
   StreamFiles::File& file = file_of(step);
   file.lacks_steps = file.lacks_steps || !status.is_ok();
   --file.steps;
+  count(step, status);
   if (rounds_ != nullptr) rounds_->on_verdict(number, status);
   steps_.erase(number);
   send_verdict(VerdictKind::durable, number, status);
+}
+
+/// Counts a step that has its verdict, for the report.
+void Commits::count(const Step& step, const Status& status) {
+  const std::string name = opening_.name();
+  Counters& total = context_.statistics.streams[name];
+  if (!status.is_ok()) {
+    ++total.failed_steps;
+    context_.statistics.failed.emplace(name, status.text());
+    return;
+  }
+  ++total.durable_steps;
+  for (const RecordEntry& record : step.entry.records) total.durable_bytes += record.length;
+  context_.statistics.last_durable[name] = opening_.definition.time.at(step.entry.lead);
 }
 
 bool Commits::finish() {
@@ -335,7 +350,9 @@ bool Commits::finish() {
   if (files_.advance(closing, closing || program_knows_failures())) return true;
   if (!closing || !files_.are_over() || (rounds_ != nullptr && !rounds_->are_closed())) return false;
   finished_ = true;
-  send_verdict(VerdictKind::finished, -1, files_.unfinished());
+  const Status unfinished = files_.unfinished();
+  if (!unfinished.is_ok()) context_.statistics.failed.emplace(opening_.name(), unfinished.text());
+  send_verdict(VerdictKind::finished, -1, unfinished);
   return true;
 }
 

@@ -91,6 +91,7 @@ class Commits {
   StreamFiles::File& file_of(const Step& step) { return files_.at(step.entry.path); }
   bool was_committed(Step& step, const StreamFiles::File& file);
   void accept(std::int64_t number, Step& step);
+  void count(const Step& step, const Status& status);
   [[nodiscard]] bool program_knows_failures() const;
   bool settle();
   void check_gapless(std::int64_t number, Step& step);

@@ -168,8 +168,8 @@ bool Rounds::begin_seek(const std::string& path, std::int64_t step, Bytes place)
 void Rounds::prepare(std::vector<storage::Range> ranges, bool looks, nanoseconds pause) {
   Patience patience = opening_.policy.patience_for_space(look_for_space);
   patience.limit -= nanoseconds(context_.line.now() - call_->began);
-  context_.executor.wait(
-      executor::key_of(call_->path),
+  context_.commit(
+      opening_.name(), call_->path,
       [&target = context_.files.target(), path = call_->path, ranges = std::move(ranges), looks, pause,
        patience, committed = committed_](int) -> Status {
         if (pause > nanoseconds(0)) std::this_thread::sleep_for(pause);

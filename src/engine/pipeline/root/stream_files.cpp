@@ -31,8 +31,8 @@ Result<std::string> StreamFiles::enter(std::int64_t lead) {
 }
 
 void StreamFiles::run(const std::string& path, std::function<Status(Ledger&)> job, Done done) {
-  context_.executor.wait(
-      executor::key_of(path), [this, job = std::move(job)](int) { return job(*ledger_); }, std::move(done));
+  context_.commit(
+      opening_.name(), path, [this, job = std::move(job)](int) { return job(*ledger_); }, std::move(done));
 }
 
 bool StreamFiles::is_ready(const std::string& path, std::int64_t lead, Bytes expected, Done done) {
@@ -54,6 +54,7 @@ bool StreamFiles::is_ready(const std::string& path, std::int64_t lead, Bytes exp
         File& begun = files_[path];
         begun.beginning = false;
         begun.begun = status.is_ok();
+        if (begun.begun) ++context_.statistics.streams[opening_.name()].files;
         begun.end = begun.committed = start->end;
         begun.start = std::move(*start);
         done(status);
@@ -180,6 +181,7 @@ void StreamFiles::start_finish(const std::string& path, bool begun, bool lacks_s
 void StreamFiles::on_finished(const std::string& path, bool begun, Unfinished now, bool announced) {
   finishing_ = false;
   const Status status = now.why;
+  if (status.is_ok() && !begun) ++context_.statistics.streams[opening_.name()].files;
   if (status.is_ok() && announced) {
     unfinished_.erase(path);
     return;

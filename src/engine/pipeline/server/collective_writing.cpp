@@ -13,8 +13,13 @@ namespace tailrace::pipeline {
 
 namespace {
 
-/// The thread that makes the calls, as traces number it: behind all workers.
-constexpr std::int64_t calling_thread = 1000;
+/// Returns `done`, which until it is destroyed says that a call is under way.
+template <typename Done>
+auto noted(const Context& context, Done done) {
+  return [under_way = context.call_under_way, done = std::move(done)](const auto&... outcome) {
+    done(outcome...);
+  };
+}
 
 }  // namespace
 
@@ -80,10 +85,10 @@ void CollectiveWriting::open(std::int64_t number, const CallPointer& call) {
         *file = *std::move(opened);
         return {};
       },
-      [this, number, file](const Status& status, bool is_open) {
+      noted(stream_.context, [this, number, file](const Status& status, bool is_open) {
         if (!is_open) file->reset();
         say(number, status);
-      });
+      }));
 }
 
 void CollectiveWriting::write(std::int64_t number, const CallPointer& call) {
@@ -101,22 +106,24 @@ void CollectiveWriting::write(std::int64_t number, const CallPointer& call) {
     if (looks) TR_TRY(storage::check_holds(target, call->path, call->committed));
     return size > 0 ? target.count_write(call->path, size) : Status();
   };
-  stream_.context.collective->write(name_of(call->path), std::move(runs.list), call->calls, own,
-                                    [this, number, call, size](const Status& status) {
-                                      const std::int64_t now = stream_.context.line.now();
-                                      ++stream_.counters().rounds;
-                                      if (status.is_ok() && size > 0) {
-                                        std::int64_t& last = written_[call->path];
-                                        last = std::max(last, call->step);
-                                        stream_.counters().encoded_bytes += size;
-                                      }
-                                      if (call->begin > 0) {
-                                        stream_.counters().write += now - call->begin;
-                                        stream_.context.statistics.add_span("write", calling_thread,
-                                                                            call->begin, now);
-                                      }
-                                      say(number, status);
-                                    });
+  stream_.context.collective->write(
+      name_of(call->path), std::move(runs.list), call->calls, own,
+      noted(stream_.context, [this, number, call, size](const Status& status) {
+        const std::int64_t now = stream_.context.line.now();
+        ++stream_.counters().rounds;
+        if (status.is_ok() && size > 0) {
+          std::int64_t& last = written_[call->path];
+          last = std::max(last, call->step);
+          stream_.counters().encoded_bytes += size;
+        }
+        if (call->begin > 0) {
+          stream_.counters().write += stream_.context.time_of_call(call->begin, now);
+          stream_.context.statistics.add_span(
+              "write", calling_thread, call->begin, now,
+              call->chunks.empty() ? nullptr : call->chunks.front().encoded.about);
+        }
+        say(number, status);
+      }));
 }
 
 namespace {
@@ -180,8 +187,10 @@ void CollectiveWriting::append(std::int64_t number, const CallPointer& call) {
           if (is_first) call->begin = line.now();
           return is_first && looks ? storage::check_holds(target, call->path, call->committed) : Status();
         },
-        [this, number, call](const Status& status) { on_begun(number, call, status); },
-        [this, number, call, &piece](const Status& status) { on_piece(number, call, piece, status); });
+        noted(stream_.context,
+              [this, number, call](const Status& status) { on_begun(number, call, status); }),
+        noted(stream_.context,
+              [this, number, call, &piece](const Status& status) { on_piece(number, call, piece, status); }));
   }
 }
 
@@ -249,8 +258,9 @@ void CollectiveWriting::end_append(std::int64_t number, const CallPointer& call)
   if (call->begun.is_ok() && !call->is_counted) return count_append(number, call);
   const std::int64_t now = stream_.context.line.now();
   if (call->begin > 0) {
-    stream_.counters().write += now - call->begin;
-    stream_.context.statistics.add_span("write", calling_thread, call->begin, now);
+    stream_.counters().write += stream_.context.time_of_call(call->begin, now);
+    stream_.context.statistics.add_span("write", calling_thread, call->begin, now,
+                                        call->chunks.front().encoded.about);
   }
   calls_.erase(number);
   if (call->begun.is_ok() && call->written.is_ok()) {
@@ -265,8 +275,9 @@ void CollectiveWriting::end_append(std::int64_t number, const CallPointer& call)
 }
 
 void CollectiveWriting::seek(std::int64_t number, const CallPointer& call) {
-  stream_.context.collective->seek(name_of(call->path), call->place,
-                                   [this, number](const Status& status) { say(number, status); });
+  stream_.context.collective->seek(
+      name_of(call->path), call->place,
+      noted(stream_.context, [this, number](const Status& status) { say(number, status); }));
 }
 
 /// Queues the write of the patches.
@@ -277,8 +288,9 @@ void CollectiveWriting::write_patches(const CallPointer& call) {
   const auto own = [call, size = runs.size, &target = stream_.context.files.target()]() -> Status {
     return size > 0 ? target.count_write(call->path, size) : Status();
   };
-  stream_.context.collective->write(name_of(call->path), std::move(runs.list), call->calls, own,
-                                    [call](const Status& status) { call->patched = status; });
+  stream_.context.collective->write(
+      name_of(call->path), std::move(runs.list), call->calls, own,
+      noted(stream_.context, [call](const Status& status) { call->patched = status; }));
 }
 
 /// If memory was short behind the write, make() comes here again.
@@ -292,14 +304,14 @@ void CollectiveWriting::sync(std::int64_t number, const CallPointer& call) {
         call->begin = line.now();
         return (*file)->sync();
       },
-      [this, number, call](const Status& status) {
+      noted(stream_.context, [this, number, call](const Status& status) {
         const std::int64_t now = stream_.context.line.now();
         if (call->begin > 0) {
-          stream_.counters().sync += now - call->begin;
+          stream_.counters().sync += stream_.context.time_of_call(call->begin, now);
           stream_.context.statistics.add_span("fsync", calling_thread, call->begin, now);
         }
         say(number, call->patched.is_ok() ? status : call->patched);
-      });
+      }));
 }
 
 void CollectiveWriting::close(std::int64_t number, const CallPointer& call) {
@@ -307,7 +319,7 @@ void CollectiveWriting::close(std::int64_t number, const CallPointer& call) {
   stream_.context.collective->close(
       name_of(call->path),
       [file]() -> Status { return file != nullptr && *file != nullptr ? (*file)->close() : Status(); },
-      [this, number](const Status& status) { say(number, status); });
+      noted(stream_.context, [this, number](const Status& status) { say(number, status); }));
   files_.erase(call->path);
   written_.erase(call->path);
 }

@@ -234,12 +234,11 @@ Status Encoding::assemble_and_encode(int worker, Work& work) {
   std::vector<std::span<const std::byte>> pieces;
   for (std::size_t i = 0; i < record.pieces.size(); ++i)
     pieces.push_back(record.pieces[i].content(stream_.context, packed[i]));
-  const std::int64_t begin = line.now();
   const bool is_reduced = stream_.field(record.entry.field).reduction.is_within_level();
   if (const auto plain = is_reduced ? std::nullopt : stream_.codec->plain(record.entry.field)) {
     work.bytes.resize(static_cast<std::size_t>(stream_.codec->encoded_bound(record.entry.field)));
     assemble_plain(work, *plain, pieces);
-    work.assemble = line.now() - begin;
+    work.assemble = line.now() - work.began;
     return {};
   }
   std::span<std::byte> whole;
@@ -249,7 +248,7 @@ Status Encoding::assemble_and_encode(int worker, Work& work) {
     whole = assemble(work, pieces);
   const std::int64_t assembled = line.now();
   const Status status = encode(work, whole);
-  work.assemble = assembled - begin;
+  work.assemble = assembled - work.began;
   work.encode = line.now() - assembled;
   return status;
 }
@@ -350,7 +349,14 @@ void Encoding::count(const Work& work) {
   total.workspace_peak = std::max(total.workspace_peak, held_ + kept());
   if (work.stays) return;
   stream_.context.statistics.add_span("encode", 1 + work.worker, work.began,
-                                      work.began + work.assemble + work.encode);
+                                      work.began + work.assemble + work.encode,
+                                      [&] { return about(work.record.entry, 1); });
+}
+
+Span::About Encoding::about(const SequenceEntry& first, std::size_t records) const {
+  const codec::FieldDefinition& field = stream_.field(first.field);
+  return {stream_.name, field.name, field.levels.values[static_cast<std::size_t>(first.level)], first.lead,
+          static_cast<std::int64_t>(records)};
 }
 
 void Encoding::on_encoded(Work& work, const Status& status) {
@@ -412,7 +418,10 @@ void Encoding::report_if_whole(std::uint64_t number, Chunk& chunk) {
 Encoded Encoding::hand_on(std::uint64_t number) {
   Chunk& chunk = chunks_.at(number);
   chunk.handed_on = true;
-  Encoded encoded{chunk.step, {}};
+  Encoded encoded{chunk.step, {}, {}};
+  if (stream_.context.statistics.tracing && !chunk.works.empty())
+    encoded.about =
+        std::make_shared<const Span::About>(about(chunk.works.front()->record.entry, chunk.works.size()));
   for (const auto& work : chunk.works) {
     EncodedRecord& record = encoded.records.emplace_back();
     if (!work->stays) {

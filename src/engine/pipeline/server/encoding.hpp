@@ -93,7 +93,8 @@ class Claim {
 /// One chunk whose size the root was told: what encoding hands on.
 struct Encoded {
   std::int64_t step = 0;
-  std::vector<EncodedRecord> records;  // in put order
+  std::shared_ptr<const Span::About> about{};  // set for the trace alone
+  std::vector<EncodedRecord> records;          // in put order
 
   [[nodiscard]] Bytes size() const {
     Bytes size = 0;
@@ -150,6 +151,12 @@ class Encoding {
   bool make_room();
   /// Returns true if no worker moves a record.
   [[nodiscard]] bool is_idle() const { return moving_ == 0; }
+  /// True if the oldest chunk is encoded as a whole, and nobody has said yet where it goes.
+  [[nodiscard]] bool waits_for_place() const {
+    if (chunks_.empty()) return false;
+    const Chunk& oldest = chunks_.begin()->second;
+    return oldest.closed && oldest.open == 0 && !oldest.handed_on;
+  }
   /// Frees memory of the pool above the stream's share of the workspace. The share shrinks when a stream is
   /// added.
   void shrink_pool();
@@ -196,6 +203,7 @@ class Encoding {
   void on_moved(Work& work, Bytes more);
   void let_go(Work& work);
   void count(const Work& work);
+  [[nodiscard]] Span::About about(const SequenceEntry& first, std::size_t records) const;
   void on_encoded(Work& work, const Status& status);
   [[nodiscard]] Bytes most_in_pool() const;
   void report_if_whole(std::uint64_t number, Chunk& chunk);

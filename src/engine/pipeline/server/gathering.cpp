@@ -181,6 +181,7 @@ Bytes Gathering::bytes_of(const Record& record) const {
 void Gathering::send(Together& together) {
   if (together.records.empty()) return;
   Context& context = stream_.context;
+  const comm::Account::Turn turn(context.account(), comm::Routine::assemble);
   Packer out(context.line.data_memory(together.bytes + 64));
   out.put(stream_.opening.stream).put(context.me).put(Data::pieces);
   for (const std::uint64_t number : together.records) {

@@ -31,6 +31,12 @@ class Gathering {
   /// more than once.
   [[nodiscard]] std::vector<int> waits_for() const;
   [[nodiscard]] bool waits_for(int server) const;
+  /// True if the next record to be handed on has all pieces of the lanes read here, and lacks some of others.
+  [[nodiscard]] bool lacks_pieces_of_servers() const {
+    if (owned_.empty()) return false;
+    const Record& next = records_[static_cast<std::size_t>(owned_.front() - first_)];
+    return next.missing == 0 && !next.senders.empty();
+  }
   /// Hands on and sends what is complete. Returns true if there was something.
   bool advance();
 

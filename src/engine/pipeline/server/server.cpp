@@ -436,30 +436,49 @@ bool Server::take_data(int server) {
   return true;
 }
 
-/// Tells server 0 the counters after a commit, at most once a second.
+namespace {
+
+constexpr std::int64_t between_reports = 1'000'000'000;
+
+}  // namespace
+
+/// Returns the figures of this server and of the ranks that are at home here, by transport rank.
+std::map<int, Statistics> Server::own_figures() {
+  std::map<int, Statistics> figures;
+  if (setup_.process) context_.statistics.process = setup_.process();
+  figures[context_.line.rank()] = context_.statistics.so_far();
+  // With 0 servers a rank's counters are its server's already.
+  if (roster_.self_served) return figures;
+  for (const auto& [c, said] : context_.said) figures[context_.rank_of_compute(c)] = said;
+  return figures;
+}
+
+/// Tells server 0 the figures after a commit.
 bool Server::report_so_far() {
-  constexpr std::int64_t second = 1'000'000'000;
-  if (!setup_.reporting || told_ || !context_.news || context_.line.now() - reported_at_ < second)
+  if (!setup_.reporting || told_) return false;
+  hand_over_figures();
+  if (!context_.news || context_.me == 0 || context_.line.now() - reported_at_ < between_reports)
     return false;
   context_.news = false;
   reported_at_ = context_.line.now();
   Packer out;
-  Statistics own;
-  own.streams = context_.statistics.streams;
-  own.durable = context_.statistics.durable;
-  own.why_method = context_.statistics.why_method;
-  out.put(Message::so_far).put(context_.line.rank());
-  own.pack(out);
-  for (const auto& [c, streams] : context_.said) {
-    // With 0 servers a rank's counters are its server's already.
-    if (roster_.self_served) break;
-    Statistics rank;
-    rank.streams = streams;
-    out.put(context_.rank_of_compute(c));
-    rank.pack(out);
+  out.put(Message::so_far);
+  for (const auto& [rank, statistics] : own_figures()) {
+    out.put(rank);
+    statistics.pack(out);
   }
   context_.send_to_server(0, out);
   return true;
+}
+
+/// On server 0: hands over what is known, whatever has happened since the last time.
+void Server::hand_over_figures() {
+  if (!setup_.on_figures) return;
+  const std::int64_t now = context_.line.now();
+  if (handed_over_at_ && now - *handed_over_at_ < between_reports) return;
+  handed_over_at_ = now;
+  for (auto& [rank, statistics] : own_figures()) so_far_[rank] = std::move(statistics);
+  setup_.on_figures(so_far_);
 }
 
 void Server::on_so_far(Unpacker& in) {
@@ -467,9 +486,6 @@ void Server::on_so_far(Unpacker& in) {
     const int rank = in.get<int>();
     so_far_[rank] = Statistics::unpack(in);
   }
-  // After the end of the session the root has the final counters. Older ones, which were sent before the end,
-  // must not overwrite them.
-  if (setup_.on_statistics && !over_) setup_.on_statistics(so_far_);
 }
 
 bool Server::leave() {
@@ -486,6 +502,7 @@ bool Server::leave() {
   // A server without compute ranks of its own may hear of the end before it heard of the last stream.
   if (finishing_ && !told_ && streams_done_ == streams_in_all_) {
     told_ = moved = true;
+    if (setup_.process) context_.statistics.process = setup_.process();
     Packer out;
     out.put(Message::statistics);
     context_.statistics.pack(out);
@@ -508,6 +525,14 @@ std::string Server::waiting_for() const {
     if (stream.root) text += stream.root->waiting_for_call();
   }
   return text;
+}
+
+bool Server::waits_for_servers() const {
+  if (roster_.servers() == 1) return false;
+  return !turns_.empty() || std::ranges::any_of(streams_, [](const auto& each) {
+    const Stream& stream = each.second;
+    return stream.server->waits_for_servers() || (stream.root && !stream.root->awaited().empty());
+  });
 }
 
 }  // namespace tailrace::pipeline

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "engine/pipeline/root/stream_root.hpp"
@@ -24,10 +25,15 @@ class Server {
     std::map<int, std::unique_ptr<node::LaneReceiver>> receivers;  // by compute rank: lanes from other nodes
     Bytes workspace = 0;
     std::function<Result<std::unique_ptr<Ledger>>(const Opening&, const codec::Codec&)> make_ledger;
-    /// True if counters travel to server 0 during the run.
+    /// True if figures travel to server 0 during the run: those of each server and its ranks after a commit,
+    /// at most once a second.
     bool reporting = false;
-    /// On server 0 only. Called with the counters of all ranks so far (after commits, at most once a second),
-    /// and when all have left.
+    /// Returns what this process has spent so far.
+    std::function<Process()> process;
+    /// On server 0 only, if `reporting`: called about once a second with the figures of all ranks that it has
+    /// heard of. Must not block.
+    std::function<void(std::map<int, Statistics>)> on_figures;
+    /// On server 0 only: called with the figures of all ranks when all have left.
     std::function<void(const std::map<int, Statistics>&)> on_statistics;
     /// Each compute rank's share of the staging memory, and the setting that gives it the `needed` bytes.
     /// There are none if ranks lend their arrays.
@@ -57,6 +63,13 @@ class Server {
   /// Names, for the watchdog, the compute ranks that have not ended a step that other ranks have ended, and
   /// the servers on which a collective call is not over.
   [[nodiscard]] std::string waiting_for() const;
+  /// True if what this server has taken cannot go on before another server sends something: pieces of a
+  /// record that it owns, the place or the turn of a chunk, the end of a collective call.
+  [[nodiscard]] bool waits_for_servers() const;
+  /// True if a collective call of this server is not over.
+  [[nodiscard]] bool is_in_collective_call() const { return context_.call_under_way.use_count() > 1; }
+  /// True if a thread of its own makes collective calls.
+  [[nodiscard]] bool makes_collective_calls() const { return context_.collective != nullptr; }
 
  private:
   struct Stream {
@@ -94,7 +107,9 @@ class Server {
   bool poll_data();
   void send_sequence(std::uint32_t id, Stream& stream);
   bool leave();
+  [[nodiscard]] std::map<int, Statistics> own_figures();
   bool report_so_far();
+  void hand_over_figures();
   void on_so_far(Unpacker& in);
 
   exchange::Roster roster_;
@@ -131,6 +146,7 @@ class Server {
   bool told_ = false;                   // statistics sent
   std::map<int, Statistics> gathered_;  // by transport rank
   std::int64_t reported_at_ = 0;
+  std::optional<std::int64_t> handed_over_at_;
   std::map<int, Statistics> so_far_;  // by transport rank, on server 0
   bool over_ = false;
 };

@@ -122,7 +122,8 @@ void StreamServer::send_chunk(std::uint64_t number, Placed placed) {
         if (node_of(root) != node_of(context.me))
           stream_.counters().sent_bytes += static_cast<std::int64_t>(work->message.bytes().size());
         stream_.counters().assemble += work->end - work->begin;
-        context.statistics.add_span("pack", 1 + work->worker, work->begin, work->end);
+        context.statistics.add_span("pack", 1 + work->worker, work->begin, work->end,
+                                    work->placed.chunk.about);
         context.line.send_data(context.rank_of_server(root), work->message.take());
         encoding_.forget(number, std::move(work->placed.chunk));
       });
@@ -137,6 +138,7 @@ Packer StreamServer::packed_chunk(std::uint64_t number, Placed& placed) const {
   out.put(stream_.opening.stream).put(stream_.context.me).put(Data::chunk).put(number);
   out.put(placed.chunk.step).put(static_cast<std::int64_t>(records.size()));
   out.put_text(placed.path).put(placed.committed);
+  (placed.chunk.about ? *placed.chunk.about : Span::About()).pack(out);
   for (std::size_t i = 0; i < records.size(); ++i) {
     records[i].settle();
     out.put(placed.offsets[i]);
@@ -171,6 +173,8 @@ void StreamServer::on_chunk(Unpacker in, const std::shared_ptr<const ByteVector>
   if (records < 0) return written(Status::unpack(in), {});
   placed.path = in.get_text();
   placed.committed = in.get<Bytes>();
+  if (const Span::About about = Span::About::unpack(in); about.records > 0)
+    placed.chunk.about = std::make_shared<const Span::About>(about);
   for (std::int64_t i = 0; i < records; ++i) {
     placed.offsets.push_back(in.get<Bytes>());
     EncodedRecord& record = placed.chunk.records.emplace_back();

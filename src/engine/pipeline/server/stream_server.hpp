@@ -49,6 +49,10 @@ class StreamServer {
   [[nodiscard]] CollectiveWriting& collective() { return collective_; }
   void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
   bool advance();
+  /// True if records or chunks of this server cannot go on before another server sends something.
+  [[nodiscard]] bool waits_for_servers() const {
+    return gathering_.lacks_pieces_of_servers() || encoding_.waits_for_place();
+  }
   /// Says that the server has another stream, with which this one shares the workspace.
   void on_stream_added() { encoding_.shrink_pool(); }
   [[nodiscard]] bool is_closed() const { return order_.is_closed() && encoding_.is_idle(); }

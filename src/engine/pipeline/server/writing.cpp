@@ -19,6 +19,8 @@ struct Writing::Spent {
   std::int64_t written = 0;  // when the last write had ended
   std::int64_t end = 0;
   std::int64_t waits = 0;
+  std::int64_t waiting = 0;  // nanoseconds of these waits
+  std::int64_t waiting_in_sync = 0;
   std::int64_t assembling = 0;
   int worker = 0;
 };
@@ -55,9 +57,12 @@ Status Writing::patiently(const std::string& path, Spent& spent, const std::func
   Patience patience = stream_.opening.policy.patience_for_space(std::chrono::milliseconds(250));
   patience.limit -= std::chrono::nanoseconds(stream_.context.line.now() - spent.begin);
   std::int64_t tries = 0;
+  std::int64_t failed_at = 0;
   Status status = try_patiently(patience, [&] {
+    if (tries > 0) spent.waiting += stream_.context.line.now() - failed_at;
     Status tried = attempt();
     const bool waits = tried.code() == patience.code && patience.limit > patience.limit.zero();
+    if (waits) failed_at = stream_.context.line.now();
     if (++tries == 1 && waits && !lacks_room_.exchange(true))
       log(LogLevel::warn, cat(tried.text(), "; the stream waits for room (on_full=wait)"));
     return tried;
@@ -158,8 +163,9 @@ void Writing::write(Placed placed, Written done) {
       },
       [this, shared, spent, done = std::move(done)](const Status& status) {
         count(*shared, *spent, status);
-        stream_.counters().write += spent->end - spent->begin - spent->assembling;
-        stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end);
+        stream_.counters().write += spent->end - spent->begin - spent->assembling - spent->waiting;
+        stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end,
+                                            shared->chunk.about);
         done(status, std::move(shared->chunk));
       });
 }
@@ -172,6 +178,7 @@ void Writing::count(const Placed& placed, const Spent& spent, const Status& stat
   }
   Counters& total = stream_.counters();
   total.assemble += spent.assembling;
+  total.wait += spent.waiting;
   total.space_waits += spent.waits;
   total.encoded_bytes += placed.chunk.size();
 }
@@ -193,7 +200,7 @@ void Writing::write_overlapped(Placed placed, bool looks, Written done) {
   const std::string path = placed.path;
   const auto one = std::make_shared<Flights>();
   one->push_back({std::move(placed), looks, std::move(done)});
-  queue_work(path, [this, one](Flights& under_way, Flights& ended) {
+  queue_work(path, one->front().placed.chunk.about, [this, one](Flights& under_way, Flights& ended) {
     while (under_way.size() >= most_chunks) end_oldest(under_way, ended);
     begin(one->front());
     under_way.splice(under_way.end(), *one);
@@ -201,7 +208,7 @@ void Writing::write_overlapped(Placed placed, bool looks, Written done) {
 }
 
 /// Queues a job of the file's key, which moves the chunks that are over from `under_way` to `ended`.
-void Writing::queue_work(const std::string& path, Work work) {
+void Writing::queue_work(const std::string& path, std::shared_ptr<const Span::About> about, Work work) {
   Overlapped& file = overlapped_[path];
   if (!file.under_way) file.under_way = std::make_shared<Flights>();
   ++file.jobs;
@@ -216,9 +223,9 @@ void Writing::queue_work(const std::string& path, Work work) {
         spent->end = stream_.context.line.now();
         return {};
       },
-      [this, path, spent, ended](const Status&) {
+      [this, path, spent, ended, about = std::move(about)](const Status&) {
         stream_.counters().write += spent->end - spent->begin;
-        stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end);
+        stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end, about);
         on_worked(path, *ended);
       });
 }
@@ -229,13 +236,14 @@ void Writing::on_worked(const std::string& path, Flights& ended) {
   Overlapped& file = overlapped_.at(path);
   --file.jobs;
   if (file.jobs == 0 && !file.under_way->empty())
-    queue_work(path, [this](Flights& under_way, Flights& over) { end_oldest(under_way, over); });
+    queue_work(path, file.under_way->front().placed.chunk.about,
+               [this](Flights& under_way, Flights& over) { end_oldest(under_way, over); });
   else if (file.jobs == 0)
     overlapped_.erase(path);
   for (Flight& flight : ended) {
     count(flight.placed, flight.spent, flight.status);
     Counters& total = stream_.counters();
-    total.write -= flight.spent.assembling;
+    total.write -= flight.spent.assembling + flight.spent.waiting;
     if (flight.round) total.way = std::max(total.way, static_cast<std::int64_t>(flight.round->way()));
     flight.done(flight.status, std::move(flight.placed.chunk));
   }
@@ -318,14 +326,17 @@ void Writing::sync(const std::string& path, std::int64_t step, std::vector<codec
           if (status.is_ok()) status = write_patch(path, step, patch, *spent);
         }
         spent->written = stream_.context.line.now();
+        const std::int64_t before = spent->waiting;
         if (status.is_ok()) status = sync_patiently(path, *spent);
+        spent->waiting_in_sync = spent->waiting - std::exchange(spent->waiting, before);
         spent->end = stream_.context.line.now();
         return status;
       },
       [this, spent, done = std::move(done)](const Status& status) {
         Counters& total = stream_.counters();
-        total.write += spent->written - spent->begin;
-        total.sync += spent->end - spent->written;
+        total.write += spent->written - spent->begin - spent->waiting;
+        total.sync += spent->end - spent->written - spent->waiting_in_sync;
+        total.wait += spent->waiting + spent->waiting_in_sync;
         total.space_waits += spent->waits;
         stream_.context.statistics.add_span("fsync", 1 + spent->worker, spent->begin, spent->end);
         done(status);
@@ -346,13 +357,12 @@ void Writing::on_verdict(std::int64_t step, const Status& status) {
 }
 
 void Writing::forget(const std::string& path) {
-  stream_.context.executor.wait(
-      executor::key_of(path),
-      [&files = stream_.context.files, path](int) -> Status {
-        files.forget(path);
-        return {};
-      },
-      [](const Status&) {});
+  stream_.context.commit(stream_.name, path,
+                         [&files = stream_.context.files, path](int) -> Status {
+                           files.forget(path);
+                           return {};
+                         },
+                         {});
 }
 
 void Writing::forget_files() {

@@ -59,7 +59,7 @@ class Writing {
   using Flights = std::list<Flight>;
   using Work = std::function<void(Flights& under_way, Flights& ended)>;
   void write_overlapped(Placed placed, bool looks, Written done);
-  void queue_work(const std::string& path, Work work);
+  void queue_work(const std::string& path, std::shared_ptr<const Span::About> about, Work work);
   void on_worked(const std::string& path, Flights& ended);
   void begin(Flight& flight);
   void end_oldest(Flights& under_way, Flights& ended);

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/session/report.hpp"
+#include "engine/session/reports/report.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
+#include <ctime>
 #include <numeric>
-#include <span>
+#include <set>
 #include <string_view>
-#include <system_error>
 
 #include "engine/pipeline/method.hpp"
+#include "engine/session/reports/routines.hpp"
 #include "ground/base/text.hpp"
-#include "ground/storage/temporary.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>
@@ -82,6 +79,19 @@ std::vector<Counters> of_stream(const std::map<int, Statistics>& all, const std:
   return list;
 }
 
+/// Tells of the files and steps of a stream that is written, as its root has counted them.
+void tell_durable(ordered_json& report, const std::map<int, Statistics>& all,
+                  const std::vector<Counters>& servers, const std::string& name) {
+  report["files"] = sum(servers, &Counters::files);
+  report["durable_steps"] = sum(servers, &Counters::durable_steps);
+  report["durable_bytes"] = sum(servers, &Counters::durable_bytes);
+  report["failed_steps"] = sum(servers, &Counters::failed_steps);
+  for (const auto& [rank, statistics] : all) {
+    if (const auto last = statistics.last_durable.find(name); last != statistics.last_durable.end())
+      report["last_durable"] = last->second;
+  }
+}
+
 ordered_json stream_report(const std::map<int, Statistics>& all, const exchange::Roster& roster,
                            const std::string& name) {
   const std::vector<Counters> compute = of_stream(all, roster.compute_transport, name);
@@ -113,8 +123,11 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
     if (offsets == pipeline::OffsetsBy::one_sided) report["offsets"] = "one-sided";
     if (offsets == pipeline::OffsetsBy::messages) report["offsets"] = "messages";
   }
+  tell_durable(report, all, servers, name);
   report["records"] = sum(servers, &Counters::records);
   report["bytes_captured"] = sum(compute, &Counters::captured_bytes);
+  const std::int64_t steps = most(compute, &Counters::steps);
+  report["bytes_staged_per_step"] = steps > 0 ? sum(compute, &Counters::captured_bytes) / steps : 0;
   report["bytes_in_intervals"] = sum(compute, &Counters::interval_bytes);
   report["bytes_written"] = sum(servers, &Counters::encoded_bytes);
   report["compute"] = {{"blocked_seconds", seconds(compute, &Counters::blocked)},
@@ -126,6 +139,8 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
                        {"encode_seconds", seconds(servers, &Counters::encode)},
                        {"write_seconds", seconds(servers, &Counters::write)},
                        {"fsync_seconds", seconds(servers, &Counters::sync)},
+                       {"commit_seconds", seconds(servers, &Counters::commit)},
+                       {"wait_seconds", seconds(servers, &Counters::wait)},
                        {"bytes_sent_between_nodes", sum(servers, &Counters::sent_bytes)},
                        {"workspace_peak_bytes", most(servers, &Counters::workspace_peak)},
                        {"rounds", most(servers, &Counters::rounds)},
@@ -134,91 +149,122 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
   return report;
 }
 
-ordered_json trace_events(const std::map<int, Statistics>& all, const exchange::Roster& roster) {
-  ordered_json events = ordered_json::array();
+std::string_view name_of(State state) {
+  constexpr std::array<std::string_view, 3> names{"running", "ended", "failed"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+/// Returns a time in UTC, as "2026-11-30T21:49:53Z".
+std::string utc(std::int64_t unix_seconds) {
+  const std::time_t seconds = unix_seconds;
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+double in_seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+
+ordered_json table(const RoutineTimes& times) {
+  ordered_json table = ordered_json::object();
+  for (const auto& [name, nanoseconds] : times) table[std::string(name)] = in_seconds(nanoseconds);
+  return table;
+}
+
+ordered_json process_report(int rank, const ReportFacts& facts, const Statistics& statistics) {
+  const Role role = role_of(facts.roster, rank);
+  const std::int64_t threads = threads_of(statistics);
+  ordered_json report;
+  report["rank"] = rank;
+  report["role"] = name_of(role);
+  report["node"] = facts.nodes[static_cast<std::size_t>(rank)];
+  report["threads"] = role == Role::server ? threads : 1;
+  report["elapsed_seconds"] = in_seconds(statistics.process.elapsed);
+  report["routines"] = table(own_routines(role, statistics));
+  if (threads > 0) report["threads_routines"] = table(thread_routines(statistics));
+  return report;
+}
+
+ordered_json all_processes(const ReportFacts& facts, const std::map<int, Statistics>& all) {
+  ordered_json processes = ordered_json::array();
   for (const auto& [rank, statistics] : all) {
-    const bool serves = !roster.self_served && std::ranges::count(roster.server_transport, rank) > 0;
-    events.push_back({{"ph", "M"},
-                      {"name", "process_name"},
-                      {"pid", rank},
-                      {"args", {{"name", cat(serves ? "server, rank " : "compute, rank ", rank)}}}});
-    for (const pipeline::Span& span : statistics.spans) {
-      events.push_back({{"ph", "X"},
-                        {"name", span.name},
-                        {"cat", "tailrace"},
-                        {"pid", rank},
-                        {"tid", span.thread},
-                        {"ts", static_cast<double>(span.begin) * 1e-3},
-                        {"dur", static_cast<double>(span.end - span.begin) * 1e-3}});
-    }
+    // A rank of which nothing was heard yet has no figures.
+    if (statistics.process.elapsed > 0) processes.push_back(process_report(rank, facts, statistics));
   }
-  return events;
+  return processes;
 }
 
-/// Goes past storage::Target: a report tells of faults and throttles, which would strike it, too.
-Status replace_file(const std::string& path, const std::string& text) {
-  const Result<storage::Temporary> temporary = storage::make_temporary(path);
-  TR_TRY(temporary.status());
-  Status status = temporary->file->write(std::as_bytes(std::span(text)), 0);
-  if (status.is_ok()) status = temporary->file->close();
-  if (status.is_ok() && std::rename(temporary->name.c_str(), path.c_str()) != 0)
-    status = io_error("rename", path, errno);
-  if (!status.is_ok()) std::remove(temporary->name.c_str());  // the first error is the one that is told
-  return status;
+/// Names of files need not be UTF-8, which JSON has to be.
+std::string text_of(const ordered_json& report) {
+  return report.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-/// Tests whether replace_file could write the file, and leaves nothing behind.
-Status check_file(const std::string& path) {
-  if (path.empty()) return {};
-  std::error_code unknown;  // if this fails, opening a file beside it gives the reason
-  if (std::filesystem::is_directory(path, unknown)) return io_error("write", path, EISDIR);
-  const Result<storage::Temporary> temporary = storage::make_temporary(path);
-  TR_TRY(temporary.status());
-  if (std::remove(temporary->name.c_str()) != 0) return io_error("remove", temporary->name, errno);
-  return {};
+/// The file may be anybody's.
+bool is_of_running(const ordered_json& parsed) {
+  if (!parsed.is_object() || !parsed.contains("state")) return false;
+  const ordered_json& state = parsed["state"];
+  return state.is_string() && state.get<std::string>() == name_of(State::running);
+}
+
+double elapsed_seconds(const std::map<int, Statistics>& all) {
+  std::int64_t longest = 0;
+  for (const auto& [rank, statistics] : all) longest = std::max(longest, statistics.process.elapsed);
+  return in_seconds(longest);
 }
 
 }  // namespace
 
-Status check_report(const Settings& settings) {
-  TR_TRY(check_file(settings.report).in("TAILRACE_REPORT"));
-  return check_file(settings.trace).in("TAILRACE_TRACE");
+std::string report_text(const ReportFacts& facts, const std::map<int, Statistics>& all, State state) {
+  std::vector<std::string> names;
+  for (const auto& [rank, statistics] : all) {
+    for (const auto& [name, counters] : statistics.streams) {
+      if (std::ranges::count(names, name) == 0) names.push_back(name);
+    }
+  }
+  const std::string error = error_of(facts.roster, all);
+  ordered_json report;
+  report["version"] = 2;
+  report["tailrace"] = TAILRACE_VERSION;
+  report["state"] = name_of(state);
+  if (!error.empty()) report["error"] = error;
+  for (const auto& [rank, statistics] : all) {
+    if (!statistics.stopped.empty()) report["stopped"] = statistics.stopped;
+  }
+  report["begun"] = utc(facts.begun);
+  report["written"] = utc(std::time(nullptr));
+  report["elapsed_seconds"] = elapsed_seconds(all);
+  report["nodes"] = std::set<int>(facts.nodes.begin(), facts.nodes.end()).size();
+  report["staging_bytes"] = facts.staging;
+  report["compute_ranks"] = facts.roster.computes();
+  report["servers"] = facts.roster.self_served ? 0 : facts.roster.servers();
+  report["executor"] = facts.roster.self_served ? "inline" : "servers";
+  report["processes"] = all_processes(facts, all);
+  report["streams"] = ordered_json::array();
+  for (const std::string& name : names) report["streams"].push_back(stream_report(all, facts.roster, name));
+  return text_of(report);
 }
 
-Status write_report(const Settings& settings, const exchange::Roster& roster,
-                    const std::map<int, pipeline::Statistics>& all) {
-  Status status;
-  if (!settings.report.empty()) {
-    std::vector<std::string> names;
-    for (const auto& [rank, statistics] : all) {
-      for (const auto& [name, counters] : statistics.streams) {
-        if (std::ranges::count(names, name) == 0) names.push_back(name);
-      }
-    }
-    ordered_json report;
-    report["compute_ranks"] = roster.computes();
-    report["servers"] = roster.self_served ? 0 : roster.servers();
-    report["executor"] = roster.self_served ? "inline" : "servers";
-    report["streams"] = ordered_json::array();
-    for (const std::string& name : names) report["streams"].push_back(stream_report(all, roster, name));
-    status = replace_file(settings.report, report.dump(2) + "\n");
-  }
-  if (!settings.trace.empty()) {
-    const ordered_json trace = {{"displayTimeUnit", "ms"}, {"traceEvents", trace_events(all, roster)}};
-    status = first_cause(status, replace_file(settings.trace, trace.dump() + "\n"));
-  }
-  return status;
+std::optional<std::string> as_failed(const std::string& report, std::string_view why) {
+  ordered_json parsed = ordered_json::parse(report, nullptr, false);
+  if (!is_of_running(parsed)) return std::nullopt;
+  parsed["state"] = name_of(State::failed);
+  if (!why.empty()) parsed["error"] = why;
+  parsed["written"] = utc(std::time(nullptr));
+  return text_of(parsed);
 }
+
+bool is_running(const std::string& report) {
+  return is_of_running(ordered_json::parse(report, nullptr, false));
+}
+
+bool has_reports() { return true; }
 
 #else
 
-Status check_report(const Settings& settings) { return write_report(settings, {}, {}); }
-
-Status write_report(const Settings& settings, const exchange::Roster&,
-                    const std::map<int, pipeline::Statistics>&) {
-  if (settings.report.empty() && settings.trace.empty()) return {};
-  return {Code::unsupported, "TAILRACE_REPORT and TAILRACE_TRACE need a build with nlohmann-json"};
-}
+std::string report_text(const ReportFacts&, const std::map<int, pipeline::Statistics>&, State) { return {}; }
+std::optional<std::string> as_failed(const std::string&, std::string_view) { return std::nullopt; }
+bool is_running(const std::string&) { return false; }
+bool has_reports() { return false; }
 
 #endif
 

@@ -135,6 +135,12 @@ session::Facts SessionWorld::facts_of(int rank) {
     std::unique_ptr<comm::Counters> own = counters_->join(server, waking(std::move(wake)));
     return job_.around_counters ? job_.around_counters(std::move(own)) : std::move(own);
   };
+  facts.make_exposed = [this, rank, waking](
+                           comm::Transport&, Bytes bytes, const std::vector<int>&,
+                           std::function<void()> wake) -> Result<std::unique_ptr<comm::ExposedMemory>> {
+    if (job_.lacks_gets) return Status(Code::unsupported, "this world has no one-sided gets");
+    return exposed_.join(static_cast<std::size_t>(rank), bytes, waking(std::move(wake)));
+  };
   facts.make_executor = [this, rank, node](int computing, std::function<void()> wake) {
     return std::make_unique<SimThreads>(
         world_.scheduler(), computing, disk_,

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "engine/pipeline/handoff_lanes.hpp"
 #include "engine/pipeline/method.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/temporary.hpp"
@@ -104,6 +105,8 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
   } else {
     const auto& method = pipeline::methods()[static_cast<std::size_t>(most(servers, &Counters::method))];
     report["method"] = method.name;
+    report["handoff"] =
+        pipeline::taken_handoff(static_cast<pipeline::Handoff>(most(servers, &Counters::handoff)), roster);
     if (method.is_overlapped) report["writes_by"] = name_of_way(most(servers, &Counters::way));
     for (const auto& [rank, statistics] : all) {
       const auto why = statistics.why_method.find(name);

@@ -127,6 +127,8 @@ class Stream final {
                 request_.definition.time),
         fields_(session_, request_, client_, operations_) {}
   Status choose_method();
+  Status choose_handoff();
+  Status open_handoff(const std::string& call);
   void look_for_method();
   Status try_method();
   Status prepare_operations(const std::optional<Position>& resume);
@@ -168,7 +170,8 @@ class Stream final {
   StreamRequest request_;
   pipeline::StreamClient client_;
   std::string options_;
-  std::string why_method_;                // with method=auto: why its method was taken
+  std::string why_method_;  // with method=auto: why its method was taken
+  pipeline::Handoff handoff_ = pipeline::Handoff::automatic;
   std::optional<Operations> operations_;  // with interval=
   Fields fields_;                         // behind the members to which it refers
   std::set<int> put_;                     // fields put in this step

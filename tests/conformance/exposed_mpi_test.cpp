@@ -123,7 +123,7 @@ MPI_TEST(exposed_window, whose_gets_bring_wrong_or_old_bytes_is_refused_on_all_p
 MPI_TEST(exposed_window, whose_gets_do_not_come_in_time_is_refused_on_all_processes) {
   if (size() == 1) return;
   const std::string text =
-      refused_with({.late = std::chrono::milliseconds(400)}, std::chrono::milliseconds(50));
+      refused_with({.late = std::chrono::milliseconds(150)}, std::chrono::milliseconds(50));
   CHECK(same_on_all_ranks(text));
   CHECK(says(text, "no progress") || says(text, "MPI_Win_allocate"));
 }

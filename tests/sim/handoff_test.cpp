@@ -155,7 +155,9 @@ std::vector<Status> create_on_all(const Job& job, const std::string& options) {
     EXPECT_TRUE(created.is_ok()) << created.text();
     const Status closed = another.close();
     EXPECT_TRUE(closed.is_ok()) << closed.text();
-    if (told[static_cast<std::size_t>(rank.rank())].is_ok()) EXPECT_TRUE(stream.close().is_ok());
+    if (!told[static_cast<std::size_t>(rank.rank())].is_ok()) return;
+    const Status ended = stream.close();
+    EXPECT_TRUE(ended.is_ok()) << ended.text();
   });
   EXPECT_TRUE(stuck.empty()) << text_of(stuck);
   return told;

@@ -2,6 +2,7 @@
 #include "session_world.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <stdexcept>
 
@@ -109,6 +110,12 @@ session::Facts SessionWorld::facts_of(int rank) {
   Result<Settings> read = Settings::read(settings, {});
   if (!read.is_ok()) throw std::runtime_error(read.status().text());
   facts.settings = *read;
+  // By hand, for a search (docs/design/003-simulated-world.md).
+  if (const char* const handoff = std::getenv("TAILRACE_SIM_HANDOFF");
+      handoff != nullptr && facts.settings.is_default("handoff")) {
+    const Status taken = facts.settings.take({"handoff", handoff, "environment"});
+    if (!taken.is_ok()) throw std::runtime_error(taken.text());
+  }
   facts.ranks = ranks_;
   facts.serves = serves_;
   facts.keeps_steps = job_.keeps_steps;

@@ -328,6 +328,7 @@ Status Stream::put(const std::string& name, const void* data, const ArrayShape* 
   Status status;
   if (client_.in_step()) {
     put_in_step(name, number, data, shape);
+    send_on();
   } else if (has_time) {
     latch(Status(Code::state,
                  cat("tr_stream_put('", name, "') outside of a step: tr_stream_begin comes first")));
@@ -339,6 +340,11 @@ Status Stream::put(const std::string& name, const void* data, const ArrayShape* 
   session_.statistics().add_span("tr_stream_put", 0, entered, session_.line().now());
   counters().blocked += session_.line().now() - entered;
   return status;
+}
+
+/// What was put in a lane that the servers do not map leaves now, and not with the program's next call.
+void Stream::send_on() {
+  if (client_.lane_kind() != node::LaneKind::usual) session_.board().pump();
 }
 
 void Stream::put_in_step(const std::string& name, std::optional<int> number, const void* data,
@@ -499,6 +505,7 @@ Status Stream::end_step() {
   ended_.push_back({client_.lead(), has_put_});
   last_lead_ = std::max(last_lead_.value_or(client_.lead()), client_.lead());
   tell(ending);
+  send_on();
   const std::int64_t told = session_.line().now();
   const bool is_known = session_.computing().wait_for_step(
       client_, client_.awaited_step(), cat("tr_stream_end(\"", name(), "\")"),

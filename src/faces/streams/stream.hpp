@@ -161,6 +161,7 @@ class Stream final {
   [[nodiscard]] std::int64_t lead() const { return operations_ ? operations_->lead() : client_.lead(); }
   [[nodiscard]] Status check_put_again(int number);
   void tell(const pipeline::Told& told);
+  void send_on();
   void stop_if_broken();
   pipeline::Counters& counters() { return session_.statistics().streams[name()]; }
 

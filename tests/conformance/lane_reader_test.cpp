@@ -91,20 +91,28 @@ class RemoteLane final : public Lane {
   LaneReader& reader() override { return *reader_; }
   void move_on() override {
     do {
-      lane_writer_->advance();
-      for (auto& board : boards_) board.pump();
-      while (const auto bytes = lines_[1]->receive_data(0)) {
-        Unpacker in(*bytes);
-        EXPECT_EQ(in.get<LaneKind>(), receiver_->kind());
-        receiver_->take(in);
-      }
+      bring_messages();
       receiver_->advance();
       if (exposed_[1]) exposed_[1]->poll();
       if (const auto credit = receiver_->fresh_credit()) lane_writer_->credit(*credit);
     } while (scheduler_.run_one());
   }
+  /// Has all messages come, and begins no get.
+  void bring_all_messages() {
+    do bring_messages();
+    while (scheduler_.run_one());
+  }
 
  private:
+  void bring_messages() {
+    lane_writer_->advance();
+    for (auto& board : boards_) board.pump();
+    while (const auto bytes = lines_[1]->receive_data(0)) {
+      Unpacker in(*bytes);
+      EXPECT_EQ(in.get<LaneKind>(), receiver_->kind());
+      receiver_->take(in);
+    }
+  }
   NoWaiter waiter_;
   sim::Scheduler scheduler_;
   sim::Network network_;
@@ -476,6 +484,24 @@ TEST_P(LaneReaderConformance, threads_read_side_by_side) {
 
 INSTANTIATE_TEST_SUITE_P(every_lane_reader, LaneReaderConformance, testing::ValuesIn(candidates()),
                          [](const auto& instance) { return instance.param.name; });
+
+TEST(OneSidedLane, descriptors_come_in_their_order_once_their_bytes_were_got) {
+  RemoteLane lane(1, true);
+  Array array(100);
+  const std::string_view text = "a status";
+  ASSERT_TRUE(lane.lane_writer().tell(described(Kind::begin, 1), {}));
+  ASSERT_TRUE(lane.lane_writer().put(described(Kind::piece, 1), array.map, array.base(), false));
+  ASSERT_TRUE(lane.lane_writer().tell(described(Kind::close, 1), {}));
+  lane.bring_all_messages();
+  EXPECT_EQ(lane.reader().head(), 1U);
+  lane.move_on();
+  ASSERT_EQ(lane.reader().head(), 3U);
+  ASSERT_TRUE(lane.lane_writer().tell(described(Kind::end, 2), std::as_bytes(std::span(text))));
+  lane.bring_all_messages();
+  EXPECT_EQ(lane.reader().head(), 3U);
+  lane.move_on();
+  EXPECT_EQ(lane.reader().head(), 4U);
+}
 
 }  // namespace
 }  // namespace tailrace::node

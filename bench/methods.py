@@ -6,6 +6,7 @@ is durable. Each run stands beside one of `serial` with the same servers in the 
   memory     files in /dev/shm, where fsync costs nothing: what encoding, messages and writing take
   disk       files in --out, with fsync
   throttled  the same files in /dev/shm, but each server writes at a stated rate (--rate), as processes do on parallel file systems
+  handoffs   files in /dev/shm, method scan, 1 and 2 servers: by each way in which the ranks' data comes to the servers (handoff=)
   simulated  one file by 1 to 1,024 servers (--large: 4,096) in the simulated world, with the costs of a cluster: as many bytes for each server,
              however many there are. It is the library's own code on a clock of stated costs, so that the load of this machine does not matter
 
@@ -24,9 +25,10 @@ from _chart import chart, section, write_chart, write_page  # noqa: E402
 from _simulated_methods import SERVERS as SIMULATED_SERVERS  # noqa: E402
 from _simulated_methods import STORAGES, Simulated, rate, shares  # noqa: E402
 
-GROUPS = ("memory", "disk", "throttled", "simulated")
+GROUPS = ("memory", "disk", "throttled", "handoffs", "simulated")
 METHODS = ("serial", "scan", "offset_guard", "offset_sharing", "writer", "writer_aio", "mpiio", "mpiio_shared")
 SERVERS = (1, 2, 4, 8)
+HANDOFFS = ("shared", "messages", "onesided")
 TURNS = 6
 COMPUTE = 2  # ranks that put
 OVER_SERIAL = 3  # of the default method with 4 servers, throttled
@@ -41,8 +43,8 @@ class MethodsBench(Bench):
         self.bytes = 0
         self.sections = []  # of the page
 
-    def run_one(self, directory, method, servers, throttle):
-        settings = {"servers": servers, "method": method, "staging": "512MiB", "threads": 1, **({"throttle": throttle} if throttle else {})}
+    def run_one(self, directory, method, servers, throttle, handoff):
+        settings = {"servers": servers, "method": method, "handoff": handoff, "staging": "512MiB", "threads": 1, **({"throttle": throttle} if throttle else {})}
         told = self.launcher.run(COMPUTE + servers, "method_rate",
                                  ["--files", self.files, "--steps", self.steps, "--levels", self.levels, "--directory", directory], settings,
                                  environment={"OMPI_MCA_io": "^ompio"} if method == "mpiio_shared" else None)
@@ -53,7 +55,7 @@ class MethodsBench(Bench):
         seconds = {(method, servers): [] for servers in SERVERS for method in self.methods}
         for _ in range(self.turns):
             for key, list_of in seconds.items():
-                list_of.append(self.run_one(directory, *key, throttle))
+                list_of.append(self.run_one(directory, *key, throttle, self.args.handoff))
         median = {key: statistics.median(list_of[1:]) for key, list_of in seconds.items()}
         base = median[("serial", 1)] if "serial" in self.methods else None
         say(f"\n{group}: {self.files} files, {self.bytes / 1e6:.0f} MB in all" + (f", each server writes {throttle}" if throttle else ""))
@@ -105,6 +107,20 @@ class MethodsBench(Bench):
         if {"scan", "serial"} <= set(self.methods):
             self.show("bound", [Figure("throttled: scan / serial, 4 servers", [median[("serial", 4)] / median[("scan", 4)]], "x", OVER_SERIAL, "higher")])
 
+    def handoffs(self):
+        directory = self.shared_memory()
+        seconds = {(handoff, servers): [] for servers in (1, 2) for handoff in HANDOFFS}
+        for _ in range(self.turns):
+            for (handoff, servers), list_of in seconds.items():
+                list_of.append(self.run_one(directory, "scan", servers, "", handoff))
+        median = {key: statistics.median(list_of[1:]) for key, list_of in seconds.items()}
+        say(f"\nhandoffs: {self.files} files, {self.bytes / 1e6:.0f} MB in all, method=scan")
+        say(f"  {'handoff':<14}{'servers':>8}{'MB/s':>9}{'seconds':>10}{'lowest .. highest':>20}{'/ shared':>10}")
+        for (handoff, servers), value in median.items():
+            times = seconds[(handoff, servers)][1:]
+            say(f"  {handoff:<14}{servers:>8}{self.bytes / 1e6 / value:>9.0f}{value:>10.3f}{min(times):>10.3f} .. {max(times):<6.3f}{median[('shared', servers)] / value:10.2f}")
+            self.figures.append(Figure(f"handoffs: {handoff}, {servers} servers", [self.bytes / 1e6 / each for each in times], "MB/s", better="higher"))
+
     def simulated(self):
         servers = [each for each in SIMULATED_SERVERS if each <= (64 if self.args.quick else 4096 if self.args.large else 1024)]
         for storage in STORAGES:
@@ -150,6 +166,7 @@ class MethodsBench(Bench):
 def main():
     parser = bench_parser(__doc__, GROUPS, "0.06 GB, three turns; simulated: up to 64 servers", "5.9 GB; simulated: up to 4,096 servers")
     parser.add_argument("--methods", help="methods, separated by commas (default: all)")
+    parser.add_argument("--handoff", choices=("auto", *HANDOFFS), default="auto", help="how the ranks' data comes to the servers (default: auto); `handoffs` compares all")
     parser.add_argument("--rate", default="40MB/s", help="of each server in `throttled` (default: 40MB/s)")
     parser.add_argument("--charts", type=Path, help="directory for charts (SVG) of rate, elapsed time, speed-up and efficiency, and for a page with the tables and all of them")
     return MethodsBench(parser.parse_args()).measure("methods", GROUPS)

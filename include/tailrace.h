@@ -340,6 +340,8 @@ TR_API int tr_layout_free(tr_layout** layout);
  *   method=NAME         how servers write: scan (default), serial, offset_guard,
  *                       offset_sharing, writer, writer_aio, mpiio or mpiio_shared;
  *                       auto: as the file system needs it (docs/methods.md)
+ *   handoff=NAME        how the ranks' data comes to the servers: auto (default),
+ *                       shared, messages or onesided (docs/methods.md#handoff)
  *   mpiio_hints=LIST    KEY=VALUE,...: hints for the MPI with method=mpiio or
  *                       mpiio_shared
  *   manifest=on|off     a line for each finished file in manifest.jsonl

@@ -12,9 +12,8 @@
 !   begin, put, get and item, inside a bracket          absent: nothing; the error is kept for `end`
 !   other local calls                                   absent: this rank prints the text and stops
 !
-! An array given to `put` is read before put returns, sections with strides included: it may be an expression,
-! and a variable may change at once, with and without servers. An array given to `get` is filled when get
-! returns. A variable given to a checkpoint's `item` is read or filled in `end`.
+! `put` reads an array before it returns, sections with strides included: it may be an expression, and a variable may
+! change at once, with and without servers. `get` fills one before it returns. A variable of `item` is read or filled in `end`.
 
 ! Joins two names. gfortran preprocesses in traditional mode, which has no ## operator.
 #if defined(__GFORTRAN__)
@@ -349,13 +348,13 @@ contains
   subroutine stream_create(self, pattern, base, packing, keys, format, member, members, calendar, existing, &
                            on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step, &
                            references, interval, attributes, compress, index, conventions, time, lead_unit, &
-                           time_units, time_name, method, mpiio_hints)
+                           time_units, time_name, method, mpiio_hints, handoff)
     class(tr_stream), intent(inout) :: self
     character(*), intent(in) :: pattern
     character(*), intent(in), optional :: base, packing, keys, format, calendar, existing
     character(*), intent(in), optional :: on_full, deadline, ready, hook, options, manifest, same_lead, empty_step
     character(*), intent(in), optional :: references, interval, attributes, compress, index, conventions, time, lead_unit
-    character(*), intent(in), optional :: time_units, time_name, method, mpiio_hints
+    character(*), intent(in), optional :: time_units, time_name, method, mpiio_hints, handoff
     class(*), intent(in), optional :: member, members
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
@@ -381,6 +380,7 @@ contains
     call add(all, 'index', index)
     call add(all, 'empty_step', empty_step)
     call add(all, 'method', method)
+    call add(all, 'handoff', handoff)
     call add(all, 'mpiio_hints', mpiio_hints)
     call add(all, 'interval', interval)
     call add(all, 'conventions', conventions)

@@ -9,6 +9,7 @@
 #include "engine/pipeline/compute/lane_writer.hpp"
 #include "ground/comm/line.hpp"
 #include "ground/comm/switchboard.hpp"
+#include "ground/sim/exposed.hpp"
 #include "ground/sim/network.hpp"
 
 namespace tailrace::node {
@@ -65,40 +66,61 @@ class NoWaiter final : public sim::Waiter {
   void let_others_run() override {}
 };
 
-/// A rank on one node and its server on another.
+/// A rank, and a server that does not map its lane. The lane's bytes travel in messages, or in gets.
 class RemoteLane final : public Lane {
  public:
-  explicit RemoteLane(std::uint64_t seed) : scheduler_(seed), network_(scheduler_, 2) {
+  explicit RemoteLane(std::uint64_t seed, bool is_exposed = false)
+      : scheduler_(seed), network_(scheduler_, 2) {
     for (int rank = 0; rank < 2; ++rank) {
       network_.port(rank).connect(waiter_);
       boards_[rank].connect(network_.port(rank));
       lines_[rank] = std::make_unique<comm::Line>(boards_[rank], comm::line_number::session, members_);
     }
-    auto lane = std::make_unique<PrivateLane>(lane_capacity);
-    auto sender = std::make_unique<LaneSender>(*lane, *lines_[0], 1);
+    for (std::size_t rank = 0; rank < 2 && is_exposed; ++rank)
+      exposed_[rank] = shared_.join(rank, rank == 0 ? PrivateLane::bytes_for(lane_capacity) : 0, [] {});
+    const LaneKind kind = is_exposed ? LaneKind::onesided : LaneKind::usual;
+    auto lane = is_exposed ? std::make_unique<PrivateLane>(lane_capacity, exposed_[0]->own().data())
+                           : std::make_unique<PrivateLane>(lane_capacity);
+    auto sender = std::make_unique<LaneSender>(*lane, *lines_[0], 1, kind, exposed_[0].get(), 8);
     const LaneProducer producer(lane->header(), lane->data(), nullptr);
     lane_writer_ = std::make_unique<pipeline::RingLaneWriter>(producer, std::move(lane), std::move(sender));
-    receiver_ = std::make_unique<LaneReceiver>(received_, *lines_[1], 0);
+    receiver_ = std::make_unique<LaneReceiver>(received_, *lines_[1], 0, kind, exposed_[1].get());
     reader_ = std::make_unique<SharedLaneReader>(received_.header(), received_.data(), 0, nullptr, true);
   }
   LaneWriter& lane_writer() override { return *lane_writer_; }
   LaneReader& reader() override { return *reader_; }
   void move_on() override {
     do {
-      lane_writer_->advance();
-      for (auto& board : boards_) board.pump();
-      while (const auto bytes = lines_[1]->receive_data(0)) receiver_->take(Unpacker(*bytes));
+      bring_messages();
+      receiver_->advance();
+      if (exposed_[1]) exposed_[1]->poll();
       if (const auto credit = receiver_->fresh_credit()) lane_writer_->credit(*credit);
     } while (scheduler_.run_one());
   }
+  /// Has all messages come, and begins no get.
+  void bring_all_messages() {
+    do bring_messages();
+    while (scheduler_.run_one());
+  }
 
  private:
+  void bring_messages() {
+    lane_writer_->advance();
+    for (auto& board : boards_) board.pump();
+    while (const auto bytes = lines_[1]->receive_data(0)) {
+      Unpacker in(*bytes);
+      EXPECT_EQ(in.get<LaneKind>(), receiver_->kind());
+      receiver_->take(in);
+    }
+  }
   NoWaiter waiter_;
   sim::Scheduler scheduler_;
   sim::Network network_;
   std::shared_ptr<const comm::Members> members_ = std::make_shared<const comm::Members>(std::vector{0, 1});
   comm::Switchboard boards_[2];
   std::unique_ptr<comm::Line> lines_[2];
+  sim::SharedExposed shared_{scheduler_, 2};
+  std::unique_ptr<comm::ExposedMemory> exposed_[2];
   PrivateLane received_{lane_capacity};
   std::unique_ptr<pipeline::RingLaneWriter> lane_writer_;
   std::unique_ptr<LaneReceiver> receiver_;
@@ -134,6 +156,9 @@ std::vector<Candidate> candidates() {
   for (std::uint64_t seed = 1; seed <= 3; ++seed)
     all.push_back({"remote_seed_" + std::to_string(seed),
                    [seed] { return std::make_unique<RemoteLane>(seed); }, true, false, true});
+  for (std::uint64_t seed = 1; seed <= 3; ++seed)
+    all.push_back({"onesided_seed_" + std::to_string(seed),
+                   [seed] { return std::make_unique<RemoteLane>(seed, true); }, true, false, true});
   return all;
 }
 
@@ -459,6 +484,24 @@ TEST_P(LaneReaderConformance, threads_read_side_by_side) {
 
 INSTANTIATE_TEST_SUITE_P(every_lane_reader, LaneReaderConformance, testing::ValuesIn(candidates()),
                          [](const auto& instance) { return instance.param.name; });
+
+TEST(OneSidedLane, descriptors_come_in_their_order_once_their_bytes_were_got) {
+  RemoteLane lane(1, true);
+  Array array(100);
+  const std::string_view text = "a status";
+  ASSERT_TRUE(lane.lane_writer().tell(described(Kind::begin, 1), {}));
+  ASSERT_TRUE(lane.lane_writer().put(described(Kind::piece, 1), array.map, array.base(), false));
+  ASSERT_TRUE(lane.lane_writer().tell(described(Kind::close, 1), {}));
+  lane.bring_all_messages();
+  EXPECT_EQ(lane.reader().head(), 1U);
+  lane.move_on();
+  ASSERT_EQ(lane.reader().head(), 3U);
+  ASSERT_TRUE(lane.lane_writer().tell(described(Kind::end, 2), std::as_bytes(std::span(text))));
+  lane.bring_all_messages();
+  EXPECT_EQ(lane.reader().head(), 3U);
+  lane.move_on();
+  EXPECT_EQ(lane.reader().head(), 4U);
+}
 
 }  // namespace
 }  // namespace tailrace::node

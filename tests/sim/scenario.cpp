@@ -43,9 +43,11 @@ void Scenario::prepare() {
     method = "writer";
   pattern = name_for(pattern, format);
   const auto make = [&] {
-    Result<std::shared_ptr<const StreamPlan>> made = StreamPlan::make(
-        pattern, cat("base=2026-03-01 format=", format, method.empty() ? "" : " method=", method), variables,
-        in_parts);
+    Result<std::shared_ptr<const StreamPlan>> made =
+        StreamPlan::make(pattern,
+                         cat("base=2026-03-01 format=", format, method.empty() ? "" : " method=", method,
+                             handoff.empty() ? "" : " handoff=", handoff),
+                         variables, in_parts);
     ASSERT_TRUE(made.is_ok()) << made.status().text();
     plan = *made;
   };

@@ -19,7 +19,8 @@ namespace tailrace::sim {
 struct Scenario {
   std::string pattern = "fc.data";
   std::string format = "raw";
-  std::string method = "";  // of the stream; "": the default one
+  std::string method = "";   // of the stream; "": the default one
+  std::string handoff = "";  // likewise
   std::vector<Variable> variables;
   int steps = 3;
   bool in_parts = false;  // ranks know only their own part of indexed layouts

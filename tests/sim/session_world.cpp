@@ -2,6 +2,7 @@
 #include "session_world.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <stdexcept>
 
@@ -109,6 +110,12 @@ session::Facts SessionWorld::facts_of(int rank) {
   Result<Settings> read = Settings::read(settings, {});
   if (!read.is_ok()) throw std::runtime_error(read.status().text());
   facts.settings = *read;
+  // By hand, for a search (docs/design/003-simulated-world.md).
+  if (const char* const handoff = std::getenv("TAILRACE_SIM_HANDOFF");
+      handoff != nullptr && facts.settings.is_default("handoff")) {
+    const Status taken = facts.settings.take({"handoff", handoff, "environment"});
+    if (!taken.is_ok()) throw std::runtime_error(taken.text());
+  }
   facts.ranks = ranks_;
   facts.serves = serves_;
   facts.keeps_steps = job_.keeps_steps;
@@ -134,6 +141,12 @@ session::Facts SessionWorld::facts_of(int rank) {
     if (job_.seed % 2 == 1) return Status(Code::unsupported, "half of the worlds have no one-sided adds");
     std::unique_ptr<comm::Counters> own = counters_->join(server, waking(std::move(wake)));
     return job_.around_counters ? job_.around_counters(std::move(own)) : std::move(own);
+  };
+  facts.make_exposed = [this, rank, waking](
+                           comm::Transport&, Bytes bytes, const std::vector<int>&,
+                           std::function<void()> wake) -> Result<std::unique_ptr<comm::ExposedMemory>> {
+    if (job_.lacks_gets) return Status(Code::unsupported, "this world has no one-sided gets");
+    return exposed_.join(static_cast<std::size_t>(rank), bytes, waking(std::move(wake)));
   };
   facts.make_executor = [this, rank, node](int computing, std::function<void()> wake) {
     return std::make_unique<SimThreads>(

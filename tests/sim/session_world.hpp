@@ -15,6 +15,7 @@
 #include "ground/sim/collective.hpp"
 #include "ground/sim/counters.hpp"
 #include "ground/sim/disk.hpp"
+#include "ground/sim/exposed.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/target.hpp"
 
@@ -49,6 +50,7 @@ struct Job {
   std::function<std::shared_ptr<void>(session::Session&)> on_server = nullptr;
   /// Puts something between each server and its one-sided counters.
   std::function<std::unique_ptr<comm::Counters>(std::unique_ptr<comm::Counters>)> around_counters = nullptr;
+  bool lacks_gets = false;  // the MPI has no one-sided gets
   bool parks_late = false;  // a planted mistake: see FibreRank::park_on_a_late_ticket()
 };
 
@@ -114,6 +116,8 @@ class SessionWorld {
   [[nodiscard]] const std::vector<Status>& failures() const { return failures_; }
   /// Returns what the processes of a job with costs have spent; they are numbered as in the transport.
   [[nodiscard]] Disk& disk() { return *disk_; }
+  /// Returns the memory that ranks expose to servers.
+  [[nodiscard]] const SharedExposed& exposed() const { return exposed_; }
   /// Counts the collective calls that the servers have made on files.
   [[nodiscard]] std::int64_t collective_calls() const { return meetings_->made(); }
   /// Says that the MPI has no shared file pointers.
@@ -135,6 +139,7 @@ class SessionWorld {
   std::shared_ptr<Disk> disk_;                // if the job has costs
   std::unique_ptr<Meetings> meetings_;        // of the servers, for collective calls on files
   std::unique_ptr<SharedCounters> counters_;  // of the servers
+  SharedExposed exposed_{world_.scheduler(), static_cast<std::size_t>(world_.size())};
   std::vector<std::shared_ptr<storage::FaultyTarget>> targets_;  // by rank
   std::map<int, std::vector<int>> node_ranks_;
   std::map<int, Nanoseconds> clocks_;        // by node

@@ -92,7 +92,7 @@ Status begin_services(std::unique_ptr<session::Session> session) {
   }
   end_on_server();
   state().session.reset();
-  state().bootstrap->free_counters();
+  state().bootstrap->free_windows();
   state().bootstrap.reset();
   return begun;
 }
@@ -119,7 +119,7 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
   Result<std::unique_ptr<session::Session>> made =
       session::Session::create((*bootstrap)->transport(), (*bootstrap)->take_facts(), streams::make_ledger);
   if (!made.is_ok()) {
-    (*bootstrap)->free_counters();
+    (*bootstrap)->free_windows();
     return fail(made.status().in("tr_init"));
   }
   comm::before_mpi_ends(look_for_open_session);

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "engine/exchange/record_plan.hpp"
+#include "engine/pipeline/handoff_lanes.hpp"
 #include "engine/pipeline/ledger.hpp"
 #include "engine/pipeline/messages.hpp"
 #include "engine/pipeline/statistics.hpp"
@@ -139,6 +140,9 @@ class LaneCursor {
   std::set<std::pair<std::uint32_t, std::int64_t>> early_{};  // verdicts that came before the rank's end
 };
 
+/// The lanes of one kind that a server reads, by compute rank.
+using Lanes = std::map<int, LaneCursor>;
+
 /// Everything that the parts of one server share.
 struct Context {
   comm::Line& line;  // the line of all ranks of the session
@@ -146,9 +150,9 @@ struct Context {
   int me = 0;  // server number
   executor::Executor& executor;
   OpenFiles& files;
-  std::map<int, LaneCursor> lanes;  // by compute rank: the lanes that this server sees
-  Bytes workspace = 0;              // bytes for assembly, encoders and messages
-  int streams = 0;                  // open streams, which share the workspace
+  Lanes lanes;          // of the usual kind
+  Bytes workspace = 0;  // bytes for assembly, encoders and messages
+  int streams = 0;      // open streams, which share the workspace
   Statistics& statistics;
   std::function<Result<std::unique_ptr<Ledger>>(const Opening&, const codec::Codec&)> make_ledger;
   // By homed compute rank: its figures of each stream, and of the process, that came with the rank's last
@@ -165,7 +169,17 @@ struct Context {
   /// servers do so.
   std::unique_ptr<comm::Counters> offsets{};
   std::function<void()> make_offsets{};
-  std::vector<Message> taken{};  // the kinds of messages that this server takes
+  std::vector<Message> taken{};                  // the kinds of messages that this server takes
+  std::map<node::LaneKind, Lanes> more_lanes{};  // of kinds that streams have asked for
+  exchange::Roster apart{};                      // with more_lanes: each of them is read by one server alone
+
+  [[nodiscard]] Lanes& lanes_of(node::LaneKind kind) {
+    return kind == node::LaneKind::usual ? lanes : more_lanes[kind];
+  }
+  /// Returns the roster that says which servers see a rank's lane of this kind.
+  [[nodiscard]] const exchange::Roster& roster_of(node::LaneKind kind) const {
+    return kind == node::LaneKind::usual ? roster : apart;
+  }
 
   [[nodiscard]] Bytes workspace_per_stream() const { return workspace / (streams > 0 ? streams : 1); }
   [[nodiscard]] int home_of(int c) const { return roster.home[static_cast<std::size_t>(c)]; }

@@ -67,7 +67,8 @@ void Opening::pack_head(Packer& out) const {
       .put(begins_with)
       .put_text(method_name)
       .put_text(hints)
-      .put_text(why_method);
+      .put_text(why_method)
+      .put(handoff);
   definition.pack(out);
 }
 
@@ -82,6 +83,7 @@ Result<Opening> Opening::unpack_head(Unpacker& in) {
   TR_TRY(find_method(opening.method_name).status());
   opening.hints = in.get_text();
   opening.why_method = in.get_text();
+  opening.handoff = in.get<Handoff>();
   Result<codec::StreamDefinition> definition = codec::StreamDefinition::unpack(in);
   TR_TRY(definition.status());
   if (!in.ok()) return Status(Code::corrupt, kIncomplete);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/pipeline/handoff.hpp"
 #include "engine/pipeline/method.hpp"
 #include "engine/pipeline/policy.hpp"
 #include "formats/codec/codec.hpp"
@@ -28,7 +29,7 @@ enum class Message : std::uint32_t {
   decided = 18,      // root -> servers: a verdict to pass on
   verdict = 25,      // server -> its compute ranks
   closed = 19,       // server -> root: its compute ranks closed the stream
-  credit = 20,       // server -> compute rank without a server on its node: descriptors it is done with
+  credit = 20,       // server -> compute rank whose lane it does not map: descriptors it is done with
   farewell = 21,     // server with compute ranks -> server 0: they have left, and the number of their streams
   finish = 22,       // server 0 -> servers: all ranks have left, and the number of streams
   statistics = 23,   // every rank -> server 0: counters of the report
@@ -52,15 +53,17 @@ enum class Message : std::uint32_t {
   wants_trial = 40,  // compute rank 0 -> server 0: all servers try whether they can append to a file together
   trial = 41,        // server 0 -> servers: the trial has its turn, in the order of the calls
   tried = 42,        // server -> compute rank 0: what became of it
-  last = tried
+  lanes = 43,        // compute rank 0 -> servers: the ranks have lanes of one more kind
+  last = lanes
 };
 
 /// The calls that all servers of a session make together (comm::CollectiveFiles), and `append`, which one of
 /// them makes.
 enum class CallKind : std::uint32_t { open = 1, round = 2, sync = 3, close = 4, seek = 5, append = 6 };
 
-/// A compute rank's data messages are descriptors with their bytes, for its server. A server's data messages
-/// begin with the stream, the sender and what they hold:
+/// A compute rank's data messages begin with the kind of its lane, and are descriptors with their bytes for
+/// its server (node::LaneSender). A server's data messages begin with the stream, the sender and what they
+/// hold:
 enum class Data : std::uint32_t {
   pieces = 1,  // pieces of records, for the records' owner
   chunk = 2,   // the records of an encoded chunk, for the root, which writes them (Method::is_sent)
@@ -105,9 +108,10 @@ struct Opening {
   int reference = 0;  // the compute rank whose puts are the put order
   codec::StreamDefinition definition;
   Policy policy;
-  std::string method_name;         // of pipeline::methods(); "": the default one
-  std::string hints;               // of collective files, as parse_hints() reads them
-  std::string why_method;          // with method=auto: why the method was taken
+  std::string method_name;  // of pipeline::methods(); "": the default one
+  std::string hints;        // of collective files, as parse_hints() reads them
+  std::string why_method;   // with method=auto: why the method was taken
+  Handoff handoff = Handoff::automatic;
   std::int64_t previous_lead = 0;  // of the step before the first one put
   std::string ledger;              // packed by streams: what the ledger needs to keep the files
   /// The coordinates of all fields, each once. The root alone gets their values, and those of fields without

@@ -35,6 +35,7 @@ struct Counters {
   std::int64_t method = 0;          // servers: the method's position in pipeline::methods()
   std::int64_t rounds = 0;          // servers: collective writes in which the server took part
   std::int64_t offsets = 0;         // servers: how they have taken offsets; 0: not at all
+  std::int64_t handoff = 0;         // servers: a Handoff
   std::int64_t way = 0;             // servers: the way of the writes, storage::WriteWay
   std::int64_t space_waits = 0;     // number of times that the stream waited for space on a full disk
   // The stream's root counts these:

@@ -36,6 +36,11 @@ int cpus_of_node(MPI_Comm node) {
   return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
 }
 
+const std::string& counters_use = *new const std::string(
+    "the counters of method=offset_sharing. If the MPI hangs there, take another method");
+const std::string& exposed_use =
+    *new const std::string("the memory of handoff=onesided. If the MPI hangs there, take another handoff");
+
 std::string host_name() {
   char name[256] = {};
   ::gethostname(name, sizeof name - 1);
@@ -75,6 +80,7 @@ Bootstrap::Bootstrap(MPI_Comm world) : world_(world) { MPI_Comm_rank(world, &fac
 Bootstrap::~Bootstrap() {
   if (!comm::mpi_is_running()) return;
   if (counting_ != MPI_COMM_NULL) MPI_Comm_free(&counting_);
+  if (exposing_ != MPI_COMM_NULL) MPI_Comm_free(&exposing_);
   if (transport_) transport_->free();
   if (compute_ != MPI_COMM_NULL) MPI_Comm_free(&compute_);
   if (servers_ != MPI_COMM_NULL) MPI_Comm_free(&servers_);
@@ -82,21 +88,24 @@ Bootstrap::~Bootstrap() {
 
 void Bootstrap::meet_at_the_end() {
   transport_->meet_at_the_end();
-  free_counters();
+  free_windows();
 }
 
-void Bootstrap::free_counters() {
-  if (!window_) return;
-  const comm::BlockingCall watched = watch("MPI_Win_free");
-  window_->free();
-  window_.reset();
+void Bootstrap::free_windows() {
+  if (window_) {
+    const comm::BlockingCall watched = watch("MPI_Win_free", counters_use);
+    window_->free();
+    window_.reset();
+  }
+  if (exposed_) {
+    const comm::BlockingCall watched = watch("MPI_Win_free", exposed_use);
+    exposed_->free();
+    exposed_.reset();
+  }
 }
 
-comm::BlockingCall Bootstrap::watch(const std::string& call) const {
-  return {
-      cat("rank ", comm::rank_in(world_)),
-      cat(call, ", with the counters of method=offset_sharing. If the MPI hangs there, take another method"),
-      patience_};
+comm::BlockingCall Bootstrap::watch(const std::string& call, const std::string& use) const {
+  return {cat("rank ", comm::rank_in(world_)), cat(call, ", with ", use), patience_};
 }
 
 Status Bootstrap::start(const char* options) {
@@ -119,6 +128,7 @@ Status Bootstrap::start(const char* options) {
   transport_ = std::move(*transport);
   find_collective();
   find_counters();
+  find_exposed();
   return {};
 }
 
@@ -153,11 +163,35 @@ void Bootstrap::find_counters() {
 Status Bootstrap::make_window() {
   if (comm::rank_in(counting_) == 0)
     log(LogLevel::info, "servers make a window of MPI for counters, and test it (MPI_Win_allocate)");
-  const comm::BlockingCall watched = watch("MPI_Win_allocate and the test of its window");
+  const comm::BlockingCall watched = watch("MPI_Win_allocate and the test of its window", counters_use);
   Result<std::unique_ptr<comm::CounterWindow>> made = comm::CounterWindow::create(counting_);
   TR_TRY(made.status());
   window_ = *std::move(made);
   return {};
+}
+
+/// All ranks of the session make the window together, when the first stream asks for it: the compute ranks in
+/// tr_stream_create, the servers when they hear of that.
+void Bootstrap::find_exposed() {
+  facts_.make_exposed = [this](comm::Transport& transport, Bytes bytes, std::vector<int> from,
+                               const auto&) -> Result<std::unique_ptr<comm::ExposedMemory>> {
+    TR_TRY(expose(transport, {bytes, bytes > 0, std::move(from)}));
+    return std::unique_ptr<comm::ExposedMemory>(std::make_unique<comm::MpiExposed>(*exposed_, transport));
+  };
+}
+
+Status Bootstrap::expose(comm::Transport& transport, const comm::ExposedWindow::Part& part) {
+  if (comm::rank_in(world_) == 0)
+    log(LogLevel::info, "ranks make a window of MPI for the servers, and test it (MPI_Win_allocate)");
+  const comm::BlockingCall watched = watch("MPI_Win_allocate and the test of its window", exposed_use);
+  Status status;
+  transport.exclusively([&] {
+    MPI_Comm_dup(transport_->communicator(), &exposing_);
+    Result<std::unique_ptr<comm::ExposedWindow>> made = comm::ExposedWindow::create(exposing_, part);
+    status = made.status();
+    if (made.is_ok()) exposed_ = *std::move(made);
+  });
+  return status;
 }
 
 /// If each rank serves itself, its collective calls use the transport's communicator: the transport makes

@@ -7,6 +7,7 @@
 #include "engine/session/facts.hpp"
 #include "ground/comm/counters/blocking_call.hpp"
 #include "ground/comm/counters/mpi_counters.hpp"
+#include "ground/comm/exposed/mpi_exposed.hpp"
 #include "ground/comm/mpi_transport.hpp"
 
 namespace tailrace::session {
@@ -18,8 +19,8 @@ class Bootstrap {
   /// Collective over `world`, the communicator that tr_init was given. Blocks until every rank has called it.
   /// Returns the same Status on every rank.
   static Result<std::unique_ptr<Bootstrap>> create(MPI_Comm world, const char* options);
-  /// Frees what create() has made, but for the window of counters: a rank that exits without tr_finalize
-  /// comes here alone, and MPI_Win_free would wait for the others. No message may be on its way.
+  /// Frees what create() has made, but for windows: a rank that exits without tr_finalize comes here alone,
+  /// and MPI_Win_free would wait for the others. No message may be on its way.
   ~Bootstrap();
   Bootstrap(const Bootstrap&) = delete;
   Bootstrap& operator=(const Bootstrap&) = delete;
@@ -30,9 +31,10 @@ class Bootstrap {
   /// Collective, once the session is gone. Blocks until all ranks have called it: no message is on its way
   /// afterwards.
   void meet_at_the_end();
-  /// Collective. Blocks until all ranks with a window have called it. Frees the window of counters, if there
-  /// is one. Call it where a session fails on all ranks; meet_at_the_end() does the same.
-  void free_counters();
+  /// Collective. Blocks until all ranks with windows have called it. Frees the windows of counters and of
+  /// exposed memory, if there are any. Call it where a session fails on all ranks; meet_at_the_end() does the
+  /// same.
+  void free_windows();
   /// Returns MPI_COMM_NULL on servers.
   [[nodiscard]] MPI_Comm compute() const { return compute_; }
 
@@ -47,14 +49,18 @@ class Bootstrap {
   [[nodiscard]] std::vector<RankFacts> gather_facts() const;
   void find_collective();
   void find_counters();
+  void find_exposed();
   Status make_window();
-  [[nodiscard]] comm::BlockingCall watch(const std::string& call) const;
+  Status expose(comm::Transport& transport, const comm::ExposedWindow::Part& part);
+  [[nodiscard]] comm::BlockingCall watch(const std::string& call, const std::string& use) const;
 
   MPI_Comm world_;
   MPI_Comm compute_ = MPI_COMM_NULL;
   MPI_Comm servers_ = MPI_COMM_NULL;   // on servers, unless each rank is one
   MPI_Comm counting_ = MPI_COMM_NULL;  // of the window alone
   std::unique_ptr<comm::CounterWindow> window_;
+  MPI_Comm exposing_ = MPI_COMM_NULL;  // of the window below alone
+  std::unique_ptr<comm::ExposedWindow> exposed_;
   comm::BlockingCall::Patience patience_;
   Facts facts_;
   std::unique_ptr<comm::MpiTransport> transport_;

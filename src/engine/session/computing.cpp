@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <utility>
 
+#include "engine/pipeline/handoff_lanes.hpp"
 #include "engine/session/session.hpp"
+#include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::session {
@@ -53,17 +55,68 @@ void Computing::open_lane() {
     shared_lane_ = header;
     return;
   }
-  const int home = roster.home[static_cast<std::size_t>(topology.me())];
-  auto lane = std::make_unique<node::PrivateLane>(capacity);
-  auto sender = std::make_unique<node::LaneSender>(*lane, session_.line(),
-                                                   roster.server_transport[static_cast<std::size_t>(home)]);
-  const node::LaneProducer producer(lane->header(), lane->data(), nullptr);
-  lane_writer_ = std::make_unique<pipeline::RingLaneWriter>(producer, std::move(lane), std::move(sender));
-  client_.grant_to(*lane_writer_);
+  lane_writer_ =
+      writer_to_home(std::make_unique<node::PrivateLane>(capacity), node::LaneKind::usual, nullptr);
+}
+
+/// Returns the rank's end of a lane that its home does not map.
+std::unique_ptr<pipeline::LaneWriter> Computing::writer_to_home(std::unique_ptr<node::PrivateLane> lane,
+                                                                node::LaneKind kind,
+                                                                comm::ExposedMemory* exposed) {
+  const exchange::Roster& roster = session_.topology().roster();
+  const int home = roster.home[static_cast<std::size_t>(session_.topology().me())];
+  auto sender = std::make_unique<node::LaneSender>(
+      *lane, session_.line(), roster.server_transport[static_cast<std::size_t>(home)], kind, exposed);
+  node::LaneProducer producer(lane->header(), lane->data(), nullptr);
+  // The ring then uses freed room again before it touches new memory.
+  if (kind != node::LaneKind::usual) producer.grow_with([](Bytes) { return Status(); });
+  std::unique_ptr<pipeline::LaneWriter> writer =
+      std::make_unique<pipeline::RingLaneWriter>(std::move(producer), std::move(lane), std::move(sender));
+  client_.grant_to(*writer, kind);
+  return writer;
+}
+
+Result<pipeline::Handoff> Computing::open_handoff(pipeline::Handoff handoff, const std::string& call) {
+  using pipeline::Handoff;
+  const exchange::Roster& roster = session_.topology().roster();
+  if (handoff == Handoff::onesided && no_onesided_ && !roster.self_served)
+    return open_handoff(Handoff::messages, call);
+  const node::LaneKind kind = pipeline::lane_of(handoff, roster);
+  if (kind == node::LaneKind::usual || more_.count(kind) != 0) return handoff;
+  const Bytes capacity = session_.memory().quotas().lane[static_cast<std::size_t>(session_.topology().me())];
+  const bool is_exposed = kind == node::LaneKind::onesided;
+  MoreLane lane;
+  std::unique_ptr<node::PrivateLane> ring;
+  const Status mine = guarded([&]() -> Status {
+    lane.drawn = std::make_unique<node::Draw>(session_.memory().budget(), node::Use::staging);
+    if (!is_exposed) ring = std::make_unique<node::PrivateLane>(capacity);
+    return lane.drawn->take(session_.memory().share_of_more_lanes())
+        .in(cat("lanes for handoff=", pipeline::name_of(handoff),
+                " (set TAILRACE_MEMORY higher, or TAILRACE_STAGING lower)"));
+  });
+  TR_TRY(agree({mine.in(call), cat(call, " asking for memory of lanes"), {}}).status);
+  if (line_.rank() == 0) client_.tell_lanes(kind);
+  if (is_exposed) {
+    Result<std::unique_ptr<comm::ExposedMemory>> made =
+        session_.make_exposed(node::PrivateLane::bytes_for(capacity), {});
+    if (!made.is_ok()) {
+      no_onesided_ = made.status();
+      if (line_.rank() == 0)
+        log(LogLevel::warn,
+            cat(call, ": ranks send messages in place of handoff=onesided: ", made.status().text()));
+      lane.drawn->give_back();
+      return open_handoff(Handoff::messages, call);
+    }
+    lane.exposed = *std::move(made);
+    ring = std::make_unique<node::PrivateLane>(capacity, lane.exposed->own().data());
+  }
+  lane.writer = writer_to_home(std::move(ring), kind, lane.exposed.get());
+  more_[kind] = std::move(lane);
+  return handoff;
 }
 
 std::function<std::optional<bool>()> Computing::settled() const {
-  if (shared_lane_ == nullptr) return {};
+  if (shared_lane_ == nullptr || !more_.empty()) return {};
   return [lane = shared_lane_, fence = client_.newest_fence(),
           failed = client_.failed_steps()]() -> std::optional<bool> {
     const bool is_settled = lane->settled_fence >= fence;  // read first: failures are told before
@@ -72,11 +125,11 @@ std::function<std::optional<bool>()> Computing::settled() const {
   };
 }
 
-std::int64_t Computing::publish(const std::function<bool()>& attempt) {
+std::int64_t Computing::publish(const std::function<bool()>& attempt, node::LaneKind kind) {
   session_.board().transport().let_others_run();
   if (attempt()) return 0;
   comm::Account::Turn full(session_.board().account(), comm::Routine::staging_full);
-  comm::Doorbell* const bell = lane_writer_->space();
+  comm::Doorbell* const bell = lane_writer(kind).space();
   session_.wait(
       [&] {
         if (bell == nullptr) return attempt();
@@ -96,8 +149,7 @@ comm::Verdict Computing::agree(comm::Vote vote) {
   // Publish no more fences: no other rank comes to them, and they would fill the lane.
   if (line_.ended()) return line_.ended_verdict();
   const std::string call = vote.call;
-  const node::Descriptor fence = client_.fence();
-  publish([&] { return lane_writer_->tell(fence, {}); });
+  publish_fence(client_.fence());
   comm::Verdict verdict = verdict_of(client_.vote(std::move(vote)), call);
   if (verdict.status.is_ok() || verdict.ended) return verdict;
   const comm::Verdict steps = verdict_of(client_.vote_steps(), call);
@@ -108,7 +160,17 @@ comm::Verdict Computing::agree(comm::Vote vote) {
 
 void Computing::tell(const std::vector<pipeline::Told>& all) {
   for (const pipeline::Told& told : all) {
-    publish([&] { return lane_writer_->tell(told.descriptor, told.bytes); });
+    const node::LaneKind kind = client_.lane_of(told.descriptor);
+    publish([&] { return lane_writer(kind).tell(told.descriptor, told.bytes); }, kind);
+  }
+}
+
+/// A fence divides the steps in every lane.
+void Computing::publish_fence(const node::Descriptor& fence) {
+  publish([&] { return lane_writer_->tell(fence, {}); });
+  for (const auto& each : more_) {
+    const node::LaneKind kind = each.first;
+    publish([&] { return lane_writer(kind).tell(fence, {}); }, kind);
   }
 }
 
@@ -142,7 +204,7 @@ void Computing::settle(const Status& why) {
   comm::Line line(session_.board(), comm::line_number::settlement, line_.members());
   line.name_ranks([](int rank) { return cat("compute rank ", rank); });
   const comm::Verdict verdict = line.agree(client_.settling_vote());
-  tell({{client_.last_fence(verdict), {}}});
+  publish_fence(client_.last_fence(verdict));
   tell(client_.settle(verdict, why));
 }
 
@@ -175,12 +237,15 @@ void Computing::leave(const Status& ended) {
   const comm::Account::Turn turn(session_.board().account(), comm::Routine::message);
   session_.statistics().error = ended.text();
   session_.statistics().stopped = session_.stops().reason();
-  session_.wait([&] { return lane_writer_->is_drained(); }, "the servers to take what was put");
+  // No server sends a credit for another lane once the rank has said farewell in the usual one.
+  const auto is_drained = [](const auto& each) { return each.second.writer->is_drained(); };
+  session_.wait([&] { return lane_writer_->is_drained() && std::ranges::all_of(more_, is_drained); },
+                "the servers to take what was put");
   session_.statistics().process = session_.spent();
   client_.tell_statistics(session_.statistics());
   const node::Descriptor farewell = pipeline::Client::farewell();
   publish([&] { return lane_writer_->tell(farewell, {}); });
-  session_.wait([&] { return session_.all_is_sent() && !lane_writer_->advance(); }, "the end of the session");
+  session_.wait([&] { return session_.all_is_sent() && !advance(); }, "the end of the session");
 }
 
 std::chrono::milliseconds Computing::turn_of(int rank) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +12,9 @@
 
 #include "engine/pipeline/compute/client.hpp"
 #include "engine/pipeline/compute/lane_writer.hpp"
+#include "ground/comm/exposed/exposed_memory.hpp"
 #include "ground/comm/line.hpp"
+#include "ground/node/budget.hpp"
 #include "ground/node/handed_memory.hpp"
 
 namespace tailrace::session {
@@ -28,19 +31,32 @@ class Computing {
   /// Local. Makes the lane writer, and the header of this rank's lane.
   void open_lane();
   [[nodiscard]] comm::Line& line() { return line_; }
-  [[nodiscard]] pipeline::LaneWriter& lane_writer() { return *lane_writer_; }
+  [[nodiscard]] pipeline::LaneWriter& lane_writer(node::LaneKind kind = node::LaneKind::usual) {
+    return kind == node::LaneKind::usual ? *lane_writer_ : *more_.at(kind).writer;
+  }
+  /// Collective, before a stream with this handoff is told. Makes the lane that it needs, if the rank has
+  /// none of its kind yet, and draws its memory on the budget. Blocks until all ranks have called it; with
+  /// `onesided` also until the servers have made and tested the window. Returns the handoff that the stream
+  /// gets: `messages` where the MPI has no one-sided gets; compute rank 0 warns of that once. Returns
+  /// Code::memory on every rank if a node lacks memory. `call` is the program's call.
+  Result<pipeline::Handoff> open_handoff(pipeline::Handoff handoff, const std::string& call);
   /// With 0 servers: returns the lane of arrays that the rank lends to its own server. Otherwise nullptr.
   [[nodiscard]] const std::shared_ptr<pipeline::LentLane>& lent() const { return lent_; }
   void announce() {
     if (lane_writer_) lane_writer_->announce();
+    for (const auto& [kind, lane] : more_) lane.writer->announce();
   }
   /// Returns a question for threads, which hear no messages. The answer is true once all steps that this rank
   /// had ended before its last agreement are durable, but for failures of which the rank has heard by now. It
   /// is false once any other step has failed: the rank itself must look. Until then there is none. Returns an
-  /// empty function if this rank's server shares no memory with it.
+  /// empty function if this rank's server shares no memory with it, or the rank has more lanes.
   [[nodiscard]] std::function<std::optional<bool>()> settled() const;
   /// Moves the lane on. Returns true if something moved.
-  bool advance() { return lane_writer_ && lane_writer_->advance(); }
+  bool advance() {
+    bool moved = lane_writer_ && lane_writer_->advance();
+    for (const auto& [kind, lane] : more_) moved = lane.writer->advance() || moved;
+    return moved;
+  }
 
   /// Collective. Hands in the caller's vote and returns the verdict, whose Status is the same on every rank.
   /// Blocks until all have voted. After an error, streams of which the ranks have begun different numbers of
@@ -57,9 +73,9 @@ class Computing {
   /// Returns the error of the broken order, once ranks turned out to be in different collective calls. All
   /// ranks return it from then on.
   [[nodiscard]] const std::optional<Status>& broken() const;
-  /// Local. Calls `attempt`, which publishes in the lane, until it returns true. Waits while the lane is
-  /// full. Returns the nanoseconds waited.
-  std::int64_t publish(const std::function<bool()>& attempt);
+  /// Local. Calls `attempt`, which publishes in the lane of this kind, until it returns true. Waits while the
+  /// lane is full. Returns the nanoseconds waited.
+  std::int64_t publish(const std::function<bool()>& attempt, node::LaneKind kind = node::LaneKind::usual);
   /// Collective. Blocks until all have come to tr_finalize. Ranks that are in other calls meanwhile get an
   /// error there, and may come here next. Returns the first error on the way.
   Status meet_in_finalize();
@@ -105,6 +121,15 @@ class Computing {
   static constexpr std::uint32_t print_message = 50;    // to rank 0: a text
   static constexpr std::uint32_t printed_message = 51;  // to all others: a rank has printed
   static_assert(node::last_handed_message < print_message);
+  /// A lane that streams have asked for.
+  struct MoreLane {
+    std::unique_ptr<node::Draw> drawn;
+    std::unique_ptr<comm::ExposedMemory> exposed;
+    std::unique_ptr<pipeline::LaneWriter> writer;
+  };
+  std::unique_ptr<pipeline::LaneWriter> writer_to_home(std::unique_ptr<node::PrivateLane> lane,
+                                                       node::LaneKind kind, comm::ExposedMemory* exposed);
+  void publish_fence(const node::Descriptor& fence);
   void print(std::string_view text);
   void send_sign(std::int64_t now);
   void settle(const Status& why);
@@ -115,6 +140,8 @@ class Computing {
   comm::Line line_;
   pipeline::Client client_;
   std::unique_ptr<pipeline::LaneWriter> lane_writer_;
+  std::map<node::LaneKind, MoreLane> more_;
+  std::optional<Status> no_onesided_;  // why the MPI has no one-sided gets; the same on all ranks
   std::shared_ptr<pipeline::LentLane> lent_;
   const node::LaneHeader* shared_lane_ = nullptr;  // set if the servers of this node read the lane in place
   bool printed_ = false;                           // some rank has printed why the program ends

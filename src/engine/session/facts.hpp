@@ -9,6 +9,7 @@
 #include "engine/session/stops.hpp"
 #include "ground/comm/collective/collective_files.hpp"
 #include "ground/comm/counters/counters.hpp"
+#include "ground/comm/exposed/exposed_memory.hpp"
 #include "ground/comm/transport.hpp"
 #include "ground/executor/executor.hpp"
 #include "ground/settings/settings.hpp"
@@ -41,6 +42,13 @@ struct Facts {
   std::function<Result<std::unique_ptr<comm::Counters>>(comm::Transport& transport,
                                                         std::function<void()> wake)>
       make_counters;
+  /// Makes memory that ranks expose and servers get from, over the `transport` of the session, or returns why
+  /// there is none. Collective over all ranks, once at most; may block until all have called it. Each rank
+  /// exposes `bytes`, and gets from the ranks of the transport in `from`. The memory calls `wake` when a get
+  /// is over that was not over at once.
+  std::function<Result<std::unique_ptr<comm::ExposedMemory>>(
+      comm::Transport& transport, Bytes bytes, std::vector<int> from, std::function<void()> wake)>
+      make_exposed;
   /// True if the session's only server may be replaced (Serving::replace). The lanes then keep the
   /// definitions and steps that another server needs.
   bool keeps_steps = false;

@@ -114,6 +114,16 @@ Bytes Memory::my_staging() const {
   return declared_.staging / std::count(nodes.begin(), nodes.end(), topology_.node());
 }
 
+/// The compute ranks of a node draw all of it in equal parts, and servers where there are none.
+Bytes Memory::share_of_more_lanes() const {
+  const exchange::Roster& roster = topology_.roster();
+  const auto ranks = std::ranges::count(roster.compute_node, topology_.node());
+  const auto servers = std::ranges::count(roster.server_node, topology_.node());
+  if (topology_.is_server() && ranks > 0) return 0;
+  return more_lanes_on(topology_.node(), roster, quotas_) /
+         std::max<std::ptrdiff_t>(ranks > 0 ? ranks : servers, 1);
+}
+
 Status Memory::take_staging_without_ranks() {
   const auto& nodes = topology_.roster().compute_node;
   if (std::find(nodes.begin(), nodes.end(), topology_.node()) != nodes.end()) return {};

@@ -43,6 +43,9 @@ class Memory {
   /// Local. Allocates the first `bytes` bytes of the data of this rank's lane. Returns Code::memory if the
   /// node does not have them any more.
   Status grow_lane(Bytes bytes);
+  /// Local. Returns this rank's part of what the lanes of one more kind take on its node: a ring at each
+  /// rank, and one of the same size at the rank's home.
+  [[nodiscard]] Bytes share_of_more_lanes() const;
   /// Local. Draws a server's share of the staging of a node that has no compute ranks.
   Status take_staging_without_ranks();
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include "ground/base/waiting.hpp"
 
@@ -20,6 +21,11 @@ class Parking {
   };
   explicit Parking(const Conditions& conditions) : conditions_(conditions), pause_(pause_of(conditions)) {}
 
+  /// Notes that ranks which cannot ring send messages from now on.
+  void hear_messages() {
+    if (std::exchange(conditions_.others, true)) return;
+    pause_ = pause_of(conditions_);
+  }
   /// Notes that something moved on at `now`.
   void moved(std::int64_t now) {
     since_ = now;

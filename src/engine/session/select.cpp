@@ -207,6 +207,15 @@ Quotas cut_staging(const exchange::Roster& roster, Bytes staging) {
   return quotas;
 }
 
+Bytes more_lanes_on(int node, const exchange::Roster& roster, const Quotas& quotas) {
+  Bytes bytes = 0;
+  for (std::size_t c = 0; c < roster.compute_node.size(); ++c) {
+    const int home_node = roster.server_node[static_cast<std::size_t>(roster.home[c])];
+    bytes += quotas.lane[c] * ((roster.compute_node[c] == node ? 1 : 0) + (home_node == node ? 1 : 0));
+  }
+  return bytes;
+}
+
 std::string plan_text(const exchange::Roster& roster, int threads) {
   const int servers = roster.self_served ? 0 : roster.servers();
   std::string text =

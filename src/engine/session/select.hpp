@@ -50,6 +50,9 @@ struct Quotas {
 /// Cuts each node's `staging`: three quarters for capture (by its own ranks and those that send to its
 /// servers), a quarter for its servers. Without servers all of it is workspace of the ranks.
 Quotas cut_staging(const exchange::Roster& roster, Bytes staging);
+/// Returns the bytes that the lanes of one more kind take on a node: those of its ranks, and the rings in
+/// which its servers take them.
+Bytes more_lanes_on(int node, const exchange::Roster& roster, const Quotas& quotas);
 
 /// Returns the line of the plan that names the servers. A session prints the plan, and `tailrace plan` prints
 /// it without running.

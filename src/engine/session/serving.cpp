@@ -94,6 +94,7 @@ Status Serving::start(bool takes_over) {
   };
   setup.make_collective = [this, wake] { return make_collective_(wake()); };
   setup.make_counters = [this, wake] { return make_counters_(session_.board().transport(), wake()); };
+  setup.make_lanes = [this](node::LaneKind kind) { return make_lanes(kind); };
   report(setup);
   setup.staging_for = [&memory = session_.memory()](Bytes needed, Bytes share) {
     return memory.staging_for(needed, share);
@@ -220,13 +221,41 @@ Status Serving::find_lanes(pipeline::Server::Setup& setup) {
   for (int c = 0; c < roster.computes(); ++c) {
     const auto i = static_cast<std::size_t>(c);
     if (roster.shares_node[i] != 0 || roster.home[i] != topology.me()) continue;
-    auto& lane = received_[c] = std::make_unique<node::PrivateLane>(session_.memory().quotas().lane[i]);
-    setup.receivers.emplace(
-        c, std::make_unique<node::LaneReceiver>(*lane, session_.line(), roster.compute_transport[i]));
-    setup.lanes.emplace(
-        c, std::make_unique<node::SharedLaneReader>(lane->header(), lane->data(), 0, nullptr, true));
+    auto lane = lane_of_rank(c, node::LaneKind::usual);
+    setup.receivers[node::LaneKind::usual].emplace(c, std::move(lane.receiver));
+    setup.lanes.emplace(c, std::move(lane.reader));
   }
   return {};
+}
+
+/// Makes the server's end of a lane that it does not map.
+pipeline::Server::Setup::MoreLane Serving::lane_of_rank(int c, node::LaneKind kind) {
+  const auto i = static_cast<std::size_t>(c);
+  auto& lane = received_[{kind, c}] = std::make_unique<node::PrivateLane>(session_.memory().quotas().lane[i]);
+  return {std::make_unique<node::SharedLaneReader>(lane->header(), lane->data(), 0, nullptr, true),
+          std::make_unique<node::LaneReceiver>(*lane, session_.line(),
+                                               session_.topology().roster().compute_transport[i], kind,
+                                               kind == node::LaneKind::onesided ? exposed_.get() : nullptr)};
+}
+
+/// Compute ranks have voted on the memory of their nodes. That of a node without compute ranks is drawn here.
+Result<std::map<int, pipeline::Server::Setup::MoreLane>> Serving::make_lanes(node::LaneKind kind) {
+  return guarded([&]() -> Result<std::map<int, pipeline::Server::Setup::MoreLane>> {
+    std::map<int, pipeline::Server::Setup::MoreLane> lanes;
+    const std::vector<int> homed = session_.topology().roster().homed(session_.topology().me());
+    if (kind == node::LaneKind::onesided) {
+      std::vector<int> from;
+      for (const int c : homed)
+        from.push_back(session_.topology().roster().compute_transport[static_cast<std::size_t>(c)]);
+      auto made = session_.make_exposed(0, std::move(from), [&bell = bell()] { bell.ring(); });
+      if (!made.is_ok()) return lanes;  // the compute ranks know it, too
+      exposed_ = *std::move(made);
+    }
+    if (!more_lanes_) more_lanes_.emplace(session_.memory().budget(), node::Use::staging);
+    TR_TRY(more_lanes_->take(session_.memory().share_of_more_lanes()));
+    for (const int c : homed) lanes.emplace(c, lane_of_rank(c, kind));
+    return lanes;
+  });
 }
 
 void Serving::run() {
@@ -255,6 +284,7 @@ void Serving::run() {
   };
   while (!is_done()) {
     if (look() || is_done()) continue;
+    if (!received_.empty()) parking.hear_messages();
     board.transport().let_others_run();
     const std::uint32_t ticket = bell().ticket();
     if (look() || is_done()) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "engine/pipeline/server/server.hpp"
 #include "engine/session/counting_executor.hpp"
@@ -13,6 +14,7 @@
 #include "engine/session/parking.hpp"
 #include "engine/session/reports/reporter.hpp"
 #include "ground/executor/executor.hpp"
+#include "ground/node/budget.hpp"
 #include "ground/node/handed_memory.hpp"
 #include "ground/node/remote_lane.hpp"
 
@@ -47,7 +49,8 @@ class Serving {
   void run();
   /// Moves the server on. Returns true if something moved.
   bool advance() {
-    const bool moved = taker_ && taker_->advance();
+    bool moved = taker_ && taker_->advance();
+    moved = (exposed_ && exposed_->poll()) || moved;
     return (server_ && server_->advance()) || moved;
   }
   /// On servers: takes memory that compute ranks of its node hand to it.
@@ -65,6 +68,8 @@ class Serving {
 
  private:
   Status find_lanes(pipeline::Server::Setup& setup);
+  Result<std::map<int, pipeline::Server::Setup::MoreLane>> make_lanes(node::LaneKind kind);
+  pipeline::Server::Setup::MoreLane lane_of_rank(int c, node::LaneKind kind);
   Status make_executor();
   void warn_of_waiting(std::int64_t since);
   void note_sign(std::int64_t now);
@@ -84,7 +89,9 @@ class Serving {
   node::NodeBells own_bells_;  // used if no memory is shared
   node::NodeBells* bells_ = nullptr;
   int reader_ = 0;  // this server's number on its node
-  std::map<int, std::unique_ptr<node::PrivateLane>> received_;
+  std::map<std::pair<node::LaneKind, int>, std::unique_ptr<node::PrivateLane>> received_;
+  std::unique_ptr<comm::ExposedMemory> exposed_;
+  std::optional<node::Draw> more_lanes_;  // of a node without compute ranks
   std::unique_ptr<pipeline::OpenFiles> files_;
   std::unique_ptr<Reporter> reporter_;  // on the rank that writes the report
   std::optional<executor::Key> report_key_;

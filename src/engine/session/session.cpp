@@ -102,6 +102,7 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   }
   collective_ = std::move(facts.collective);
   make_counters_ = std::move(facts.make_counters);
+  make_exposed_ = std::move(facts.make_exposed);
   open_lines(transport);
   TR_TRY(open_storage(std::move(facts.storage)));
   TR_TRY(memory_->declare(settings_, facts.keeps_steps));

@@ -80,6 +80,11 @@ class Session {
   /// On one compute rank. Blocks until all servers have tried to append to a new file of this name together,
   /// and removed it. Returns why they cannot (Method::appends).
   [[nodiscard]] Status try_appends(const std::string& path);
+  /// Collective over all ranks. Does Facts::make_exposed for this rank.
+  [[nodiscard]] Result<std::unique_ptr<comm::ExposedMemory>> make_exposed(Bytes bytes, std::vector<int> from,
+                                                                          std::function<void()> wake = {}) {
+    return make_exposed_(board_.transport(), bytes, std::move(from), std::move(wake));
+  }
   [[nodiscard]] const encoders::OfServers& servers_encoders() const { return encoders_; }
   /// Returns the object that hands memory to servers. Only compute ranks of a session with servers have it.
   [[nodiscard]] node::MemoryGiver& giver() { return *giver_; }
@@ -134,6 +139,7 @@ class Session {
   encoders::OfServers encoders_;
   Facts::Collective collective_;  // `missing` is that of the servers
   decltype(Facts::make_counters) make_counters_;
+  decltype(Facts::make_exposed) make_exposed_;
   pipeline::Statistics statistics_;
   std::unique_ptr<executor::Threads> threads_;  // compute ranks: of files and checkpoints
   std::unique_ptr<Serving> serving_;            // servers, and ranks that serve themselves

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/pipeline/handoff_lanes.hpp"
 #include "engine/pipeline/method_choice.hpp"
 #include "engine/session/call_time.hpp"
 #include "faces/streams/files/file_ledger.hpp"
@@ -54,6 +55,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     TR_TRY(on_this_rank(session, options, request.status()));
     stream.reset(new Stream(session, std::move(*request), pattern));
     TR_TRY(stream->choose_method());
+    TR_TRY(stream->choose_handoff());
     TR_TRY(stream->fields_.begin());
     stream->options_ = options;
     TR_TRY(stream->prepare_operations(resume));
@@ -87,6 +89,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   TR_TRY(verdict.status);
   TR_TRY(
       session.memory().open_staging(call, [&](comm::Vote vote) { return session.agree(std::move(vote)); }));
+  TR_TRY(stream->open_handoff(call));
   Unpacker from_rank_0(verdict.contributions[0]);
   stream->run_ = from_rank_0.get<Uuid>();
   stream->fields_.go_on_behind(LastFile::unpack(from_rank_0), resume && resume->interval);
@@ -130,6 +133,34 @@ Status Stream::choose_method() {
           cat(chosen, " is not possible with format=", request_.definition.format,
               ", in which each record has a place of its own: it appends records in the order in which they "
               "become ready; choose another method, such as mpiio")};
+}
+
+Status Stream::choose_handoff() {
+  const SettingValue& set = *std::ranges::find(session_.settings().values, "handoff", &SettingValue::name);
+  const std::string& own = request_.options.handoff;
+  const std::string chosen =
+      own.empty() ? cat(set.origin == "environment" ? environment_name(set.name) : set.name, "=", set.value)
+                  : cat("handoff=", own);
+  const Result<pipeline::Handoff> handoff = pipeline::find_handoff(own.empty() ? set.value : own);
+  TR_TRY(handoff.status().in(chosen));
+  handoff_ = *handoff;
+  const exchange::Roster& roster = session_.topology().roster();
+  TR_TRY(pipeline::check_handoff(handoff_, roster).in(cat(chosen, " is not possible here")));
+  if (pipeline::lane_of(handoff_, roster) == node::LaneKind::usual || session_.memory().quotas().kept.empty())
+    return {};
+  return {Code::unsupported,
+          cat(chosen,
+              " is not possible where another server may take the place of the session's server: it "
+              "finds what ranks have put in memory of the node alone; choose handoff=shared")};
+}
+
+/// Collective. Makes the lane for the stream's data.
+Status Stream::open_handoff(const std::string& call) {
+  const Result<pipeline::Handoff> opened = session_.computing().open_handoff(handoff_, call);
+  TR_TRY(opened.status());
+  handoff_ = *opened;
+  client_.put_in(pipeline::lane_of(handoff_, session_.topology().roster()));
+  return {};
 }
 
 /// On one rank, once the stream has its lock: nobody else tries in this place.
@@ -200,6 +231,7 @@ pipeline::Opening Stream::head() const {
   opening.method_name = request_.options.method;
   opening.hints = request_.options.hints;
   opening.why_method = why_method_;
+  opening.handoff = handoff_;
   opening.previous_lead = begins_with_ > 0 ? client_.lead() : from_.lead.value_or(0);
   opening.begins_with = begins_with_;
   if (session_.rank() == 0) {
@@ -210,8 +242,9 @@ pipeline::Opening Stream::head() const {
 }
 
 void Stream::tell(const pipeline::Told& told) {
+  const node::LaneKind kind = client_.lane_of(told.descriptor);
   const std::int64_t waited = session_.computing().publish(
-      [&] { return session_.computing().lane_writer().tell(told.descriptor, told.bytes); });
+      [&] { return session_.computing().lane_writer(kind).tell(told.descriptor, told.bytes); }, kind);
   counters().staging_full += waited;
   counters().staging_full_count += waited > 0;
 }
@@ -295,6 +328,7 @@ Status Stream::put(const std::string& name, const void* data, const ArrayShape* 
   Status status;
   if (client_.in_step()) {
     put_in_step(name, number, data, shape);
+    send_on();
   } else if (has_time) {
     latch(Status(Code::state,
                  cat("tr_stream_put('", name, "') outside of a step: tr_stream_begin comes first")));
@@ -304,6 +338,11 @@ Status Stream::put(const std::string& name, const void* data, const ArrayShape* 
     latch(status);  // a program that ignores this error gets it from the next tr_stream_end
   }
   return status;
+}
+
+/// What was put in a lane that the servers do not map leaves now, and not with the program's next call.
+void Stream::send_on() {
+  if (client_.lane_kind() != node::LaneKind::usual) session_.board().pump();
 }
 
 void Stream::put_in_step(const std::string& name, std::optional<int> number, const void* data,
@@ -379,10 +418,12 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
     may_lend = true;
   }
   const auto levels = static_cast<Index>(field.definition.levels.values.size());
+  const node::LaneKind kind = client_.lane_kind();
   for (Index level = 0; level < levels; ++level, client_.was_put()) {
     const Descriptor descriptor = client_.piece(number, level, field.timed ? field.timed->calls() : 0);
     const std::int64_t full = session_.computing().publish(
-        [&] { return session_.computing().lane_writer().put(descriptor, its_map, data, may_lend); });
+        [&] { return session_.computing().lane_writer(kind).put(descriptor, its_map, data, may_lend); },
+        kind);
     counters().staging_full_count += full > 0;
     waited += full;
   }
@@ -458,6 +499,7 @@ Status Stream::end_step() {
   ended_.push_back({client_.lead(), has_put_});
   last_lead_ = std::max(last_lead_.value_or(client_.lead()), client_.lead());
   tell(ending);
+  send_on();
   const std::int64_t told = session_.line().now();
   const bool is_known = session_.computing().wait_for_step(
       client_, client_.awaited_step(), cat("tr_stream_end(\"", name(), "\")"), comm::Routine::skew,

@@ -127,6 +127,8 @@ class Stream final {
                 request_.definition.time),
         fields_(session_, request_, client_, operations_) {}
   Status choose_method();
+  Status choose_handoff();
+  Status open_handoff(const std::string& call);
   void look_for_method();
   Status try_method();
   Status prepare_operations(const std::optional<Position>& resume);
@@ -159,6 +161,7 @@ class Stream final {
   [[nodiscard]] std::int64_t lead() const { return operations_ ? operations_->lead() : client_.lead(); }
   [[nodiscard]] Status check_put_again(int number);
   void tell(const pipeline::Told& told);
+  void send_on();
   void stop_if_broken();
   pipeline::Counters& counters() { return session_.statistics().streams[name()]; }
 
@@ -168,7 +171,8 @@ class Stream final {
   StreamRequest request_;
   pipeline::StreamClient client_;
   std::string options_;
-  std::string why_method_;                // with method=auto: why its method was taken
+  std::string why_method_;  // with method=auto: why its method was taken
+  pipeline::Handoff handoff_ = pipeline::Handoff::automatic;
   std::optional<Operations> operations_;  // with interval=
   Fields fields_;                         // behind the members to which it refers
   std::set<int> put_;                     // fields put in this step

@@ -144,8 +144,8 @@ Status set_lost_logs(Settings&, std::string_view text) {
   return parse_choice(text, {"fail", "go_on"}).status();
 }
 
-/// Each stream checks the name, which it reads from Settings::values.
-Status set_method(Settings&, std::string_view) { return {}; }
+/// Each stream checks the name of its method or handoff, which it reads from Settings::values.
+Status set_of_streams(Settings&, std::string_view) { return {}; }
 
 Status set_target(Settings& settings, std::string_view text) {
   std::vector<std::string_view> names;
@@ -167,7 +167,7 @@ std::string meaning_of_target() {
 }
 
 // The one table of settings. Reading, `tailrace settings` and docs/settings.md all use it.
-const std::array<SettingInfo, 27> kTable{{
+const std::array<SettingInfo, 28> kTable{{
     {"servers", "0", "servers", "",
      "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
      "`last:n` (the last n ranks), `ranks:0,8,16-19`, `hosts:io1,io2` (all ranks there), `app:NAME` (all "
@@ -282,7 +282,11 @@ const std::array<SettingInfo, 27> kTable{{
     {"method", "scan", "name", "",
      "how servers write the records of streams that say nothing themselves (`method=`): one of the "
      "[methods](methods.md), or `auto`",
-     set_method},
+     set_of_streams},
+    {"handoff", "auto", "name", "",
+     "how the data of streams that say nothing themselves (`handoff=`) reaches the servers: "
+     "[`auto`, `shared`, `messages` or `onesided`](methods.md#handoff)",
+     set_of_streams},
     {"lost_logs", "fail", "choice", "",
      "what a run does that goes on from a checkpoint which covers a file (`tr_checkpoint_covers`) that is "
      "gone "
@@ -434,8 +438,8 @@ bool Settings::is_default(std::string_view name) const {
 }
 
 std::vector<SettingValue> Settings::common() const {
-  constexpr std::array<std::string_view, 6> names{
-      "servers", "io_buffer", "aggregators", "parallel_threshold", "check_conflicts", "method"};
+  constexpr std::array<std::string_view, 7> names{
+      "servers", "io_buffer", "aggregators", "parallel_threshold", "check_conflicts", "method", "handoff"};
   std::vector<SettingValue> found;
   for (const SettingValue& value : values) {
     if (std::ranges::find(names, value.name) != names.end()) found.push_back(value);
@@ -494,7 +498,8 @@ std::string settings_markdown() {
       "- programs that hang, or may be wrong: `log`, `trace`, `timeout`, `watchdog`, `check_conflicts` and "
       "`check_world`;\n"
       "- machines on which another value is faster, as `report` shows: `staging`, `threads`, `target`, "
-      "`huge_pages`, `cache` and `method`, and\n"
+      "`huge_pages`, `cache`, `method` and\n"
+      "  `handoff`, and\n"
       "  for collective files `io_buffer`, `io_threads`, `aggregators` and `parallel_threshold`;\n"
       "- Fortran programs for DONIO: `donio_errors`;\n"
       "- runs whose logs were removed or rotated since their last checkpoint: `lost_logs`;\n"

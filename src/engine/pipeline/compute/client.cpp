@@ -25,9 +25,22 @@ void Client::begin_trial(const std::string& path) {
   session_.send(roster_.server_transport.front(), Packer().put(Message::wants_trial).put_text(path).take());
 }
 
-void Client::grant_to(LaneWriter& writer) {
-  session_.on(static_cast<std::uint32_t>(Message::credit),
-              [&writer](int, Unpacker& in) { writer.credit(in.get<std::uint64_t>()); });
+void Client::grant_to(LaneWriter& writer, node::LaneKind kind) {
+  granted_[kind] = &writer;
+  session_.on(static_cast<std::uint32_t>(Message::credit), [this](int, Unpacker& in) {
+    LaneWriter& its = *granted_.at(in.get<node::LaneKind>());
+    its.credit(in.get<std::uint64_t>());
+  });
+}
+
+void Client::tell_lanes(node::LaneKind kind) {
+  for (const int server : roster_.server_transport)
+    session_.send(server, Packer().put(Message::lanes).put(kind).take());
+}
+
+node::LaneKind Client::lane_of(const Descriptor& descriptor) const {
+  const auto stream = streams_.find(descriptor.stream);
+  return stream == streams_.end() ? node::LaneKind::usual : stream->second->lane_of(descriptor);
 }
 
 void Client::on_verdict(Unpacker& in) {

@@ -24,8 +24,12 @@ class Client {
   /// Takes the messages of the line of all ranks, and of that of the compute ranks.
   Client(comm::Line& session, comm::Line& computes, const exchange::Roster& roster);
 
-  /// Gives `writer` the room that a server on another node grants.
-  void grant_to(LaneWriter& writer);
+  /// Gives `writer`, of a lane of this kind, the room that the rank's home grants.
+  void grant_to(LaneWriter& writer, node::LaneKind kind);
+  /// Tells all servers that the ranks have lanes of this kind. Call it on compute rank 0.
+  void tell_lanes(node::LaneKind kind);
+  /// Returns the kind of the lane for a descriptor of a stream.
+  [[nodiscard]] node::LaneKind lane_of(const node::Descriptor& descriptor) const;
   void add(StreamClient& stream);
   void remove(std::uint32_t id) { streams_.erase(id); }
 
@@ -93,6 +97,7 @@ class Client {
   comm::Line& computes_;
   const exchange::Roster& roster_;
   std::map<std::uint32_t, StreamClient*> streams_;
+  std::map<node::LaneKind, LaneWriter*> granted_;
   std::uint32_t next_stream_ = 1;
   std::int64_t fences_ = 0;
   std::int64_t failed_steps_ = 0;

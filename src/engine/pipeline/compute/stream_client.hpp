@@ -11,6 +11,7 @@
 #include "engine/pipeline/compute/step_verdicts.hpp"
 #include "engine/pipeline/statistics.hpp"
 #include "ground/comm/line.hpp"
+#include "ground/node/remote_lane.hpp"
 
 namespace tailrace::pipeline {
 
@@ -37,6 +38,14 @@ class StreamClient {
   [[nodiscard]] const StepVerdicts& verdicts() const { return verdicts_; }
   /// Says that the stream continues: no step may lie at `lead` or before.
   void continue_behind(std::int64_t lead) { behind_ = last_lead_ = lead_ = lead; }
+
+  /// Sets the kind of the lane in which the rank puts the stream's data. Call it before anything is told.
+  void put_in(node::LaneKind kind) { lane_kind_ = kind; }
+  /// Returns the kind of the lane for a descriptor of the stream. All definitions travel in the usual lane.
+  [[nodiscard]] node::LaneKind lane_of(const node::Descriptor& descriptor) const {
+    return descriptor.kind == node::Descriptor::Kind::define ? node::LaneKind::usual : lane_kind_;
+  }
+  [[nodiscard]] node::LaneKind lane_kind() const { return lane_kind_; }
 
   // Steps.
   /// Keeps an error for the end of the step.
@@ -138,6 +147,7 @@ class StreamClient {
   std::string name_;
   TimeAxis time_;
   OwnDefinitions definitions_;
+  node::LaneKind lane_kind_ = node::LaneKind::usual;
   StepVerdicts verdicts_;
   bool in_step_ = false;
   bool has_begun_ = false;

@@ -9,9 +9,9 @@
 
 namespace tailrace::pipeline {
 
-void use_up(Context& context, std::span<const Piece> pieces) {
+void use_up(Lanes& lanes, std::span<const Piece> pieces) {
   for (const Piece& piece : pieces) {
-    if (piece.in_lane) context.lanes.at(piece.rank).use_up(piece.number);
+    if (piece.in_lane) lanes.at(piece.rank).use_up(piece.number);
   }
 }
 
@@ -102,7 +102,7 @@ void Encoding::take(Gathered gathered) {
 
 bool Encoding::may_stay(const Gathered& record) const {
   const auto stays = [this](const Piece& piece) {
-    return !piece.in_lane || stream_.context.lanes.at(piece.rank).reader().may_stay(piece.number);
+    return !piece.in_lane || stream_.lanes.at(piece.rank).reader().may_stay(piece.number);
   };
   const auto plain = stream_.codec->plain(record.entry.field);
   if (stream_.field(record.entry.field).reduction.is_within_level()) return false;
@@ -133,7 +133,7 @@ void Encoding::put_together(const Work& work, layout::Stretch stretch) const {
     if (!plan.meets(piece.rank, stretch)) continue;
     const auto rows = plan.rows(piece.rank);
     if (piece.in_lane)
-      stream_.context.lanes.at(piece.rank).reader().place(piece.number, rows, stretch);
+      stream_.lanes.at(piece.rank).reader().place(piece.number, rows, stretch);
     else
       layout::place_stretch(rows, {piece.bytes.data(), {}, static_cast<Bytes>(piece.bytes.size())}, stretch);
   }
@@ -197,16 +197,16 @@ void Encoding::on_moved(Work& work, Bytes more) {
 void Encoding::let_go(Work& work) {
   if (!std::exchange(work.stays, false)) return;
   --staying_;
-  use_up(stream_.context, work.record.pieces);
+  use_up(stream_.lanes, work.record.pieces);
   work.record.pieces.clear();
 }
 
 bool Encoding::make_room() {
   const auto waits = [](const auto& lane) { return lane.second.reader().is_full(); };
-  if (staying_ == 0 || std::ranges::none_of(stream_.context.lanes, waits)) return false;
+  if (staying_ == 0 || std::ranges::none_of(stream_.lanes, waits)) return false;
   constexpr Bytes at_once = Bytes{4} << 20;  // afterwards there may be room enough
   const auto fills = [this](const Piece& piece) {
-    return piece.in_lane && stream_.context.lanes.at(piece.rank).reader().is_full();
+    return piece.in_lane && stream_.lanes.at(piece.rank).reader().is_full();
   };
   bool begun = false;
   for (auto& [number, chunk] : chunks_) {
@@ -233,7 +233,7 @@ Status Encoding::assemble_and_encode(int worker, Work& work) {
   packed.resize(std::max(packed.size(), record.pieces.size()));
   std::vector<std::span<const std::byte>> pieces;
   for (std::size_t i = 0; i < record.pieces.size(); ++i)
-    pieces.push_back(record.pieces[i].content(stream_.context, packed[i]));
+    pieces.push_back(record.pieces[i].content(stream_.lanes, packed[i]));
   const bool is_reduced = stream_.field(record.entry.field).reduction.is_within_level();
   if (const auto plain = is_reduced ? std::nullopt : stream_.codec->plain(record.entry.field)) {
     work.bytes.resize(static_cast<std::size_t>(stream_.codec->encoded_bound(record.entry.field)));
@@ -361,7 +361,7 @@ Span::About Encoding::about(const SequenceEntry& first, std::size_t records) con
 
 void Encoding::on_encoded(Work& work, const Status& status) {
   if (!work.stays) {
-    use_up(stream_.context, work.record.pieces);
+    use_up(stream_.lanes, work.record.pieces);
     work.record.pieces.clear();
   }
   work.size = work.stays ? stream_.codec->encoded_bound(work.record.entry.field)

@@ -27,12 +27,12 @@ struct Piece {
   std::span<const std::byte> bytes{};           // for pieces that arrived as a message
   std::shared_ptr<const ByteVector> message{};  // where the bytes lie
 
-  [[nodiscard]] std::span<const std::byte> content(const Context& context, ByteVector& scratch) const {
-    return in_lane ? context.lanes.at(rank).reader().bytes(number, scratch) : bytes;
+  [[nodiscard]] std::span<const std::byte> content(const Lanes& lanes, ByteVector& scratch) const {
+    return in_lane ? lanes.at(rank).reader().bytes(number, scratch) : bytes;
   }
 };
 /// Notes in the lanes that these pieces were used up.
-void use_up(Context& context, std::span<const Piece> pieces);
+void use_up(Lanes& lanes, std::span<const Piece> pieces);
 
 /// One record with all its pieces: what encoding takes.
 struct Gathered {

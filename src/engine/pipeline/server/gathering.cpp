@@ -18,7 +18,7 @@ void Gathering::announce(const SequenceEntry& entry, std::int64_t operation) {
   record.entry = entry;
   record.operation = operation;
   const exchange::RecordPlan& plan = stream_.plan(entry.field);
-  for (const auto& [c, lane] : stream_.context.lanes) {
+  for (const auto& [c, lane] : stream_.lanes) {
     if (plan.count(c) == 0) continue;
     ++record.unmatched;
     if (needs_piece(entry, c)) ++record.missing;
@@ -48,7 +48,7 @@ bool Gathering::come_to(int c, Record& record) {
 }
 
 void Gathering::take(int c, std::uint64_t number) {
-  LaneCursor& lane = stream_.context.lanes.at(c);
+  LaneCursor& lane = stream_.lanes.at(c);
   Record& record = this->record(number);
   const std::uint64_t descriptor = lane.pass();
   if (come_to(c, record))
@@ -188,8 +188,8 @@ void Gathering::send(Together& together) {
     const Record& record = this->record(number);
     const std::span<const Piece> sent = record.poisoned ? std::span<const Piece>() : record.pieces;
     out.put(number).put(record.poisoned).put(static_cast<std::int32_t>(sent.size()));
-    for (const Piece& piece : sent) out.put(piece.rank).put_bytes(piece.content(context, packed_));
-    use_up(context, record.pieces);
+    for (const Piece& piece : sent) out.put(piece.rank).put_bytes(piece.content(stream_.lanes, packed_));
+    use_up(stream_.lanes, record.pieces);
   }
   stream_.counters().sent_bytes += static_cast<std::int64_t>(out.bytes().size());
   context.line.send_data(context.rank_of_server(together.owner), out.take());

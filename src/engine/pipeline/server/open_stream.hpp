@@ -24,8 +24,15 @@ struct OpenStream {
   std::map<std::string, std::vector<double>>
       weights{};  // of fields over dimensions, by the field that has them
 
+  node::LaneKind lane_kind;
+  Lanes& lanes;  // in which the ranks' pieces come
+
   OpenStream(Context& context, Opening opening)
-      : context(context), opening(std::move(opening)), name(this->opening.name()) {}
+      : context(context),
+        opening(std::move(opening)),
+        name(this->opening.name()),
+        lane_kind(lane_of(this->opening.handoff, context.roster)),
+        lanes(context.lanes_of(lane_kind)) {}
   OpenStream(const OpenStream&) = delete;
   OpenStream& operator=(const OpenStream&) = delete;
   /// Makes the codec, the plans and the weights.

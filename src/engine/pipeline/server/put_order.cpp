@@ -13,8 +13,8 @@ PutOrder::PutOrder(OpenStream& stream, Gathering& gathering)
       opening_(stream.opening),
       gathering_(gathering),
       homed_(context_.roster.homed(context_.me)) {
-  for (const auto& [c, cursor] : context_.lanes) lanes_[c].next = opening_.first_step;
-  if (const auto first = context_.lanes.find(0); first != context_.lanes.end()) {
+  for (const auto& [c, cursor] : stream_.lanes) lanes_[c].next = opening_.first_step;
+  if (const auto first = stream_.lanes.find(0); first != stream_.lanes.end()) {
     node::KeptDefinitions* const kept = first->second.reader().kept();
     progress_ = kept == nullptr ? nullptr : kept->progress(opening_.stream);
   }
@@ -141,7 +141,7 @@ bool PutOrder::on_descriptor(int c, const Descriptor& descriptor) {
 
 /// Passes the lane's next descriptor, and uses it up at once.
 bool PutOrder::pass(int c) {
-  LaneCursor& cursor = context_.lanes.at(c);
+  LaneCursor& cursor = stream_.lanes.at(c);
   cursor.use_up(cursor.pass());
   return true;
 }
@@ -249,7 +249,7 @@ bool PutOrder::on_end(int c, LaneProgress& lane, const Descriptor& descriptor) {
   if (!step.complete) return false;
   Status status;
   if (context_.is_home(c)) {
-    LaneCursor& cursor = context_.lanes.at(c);
+    LaneCursor& cursor = stream_.lanes.at(c);
     ByteVector scratch;
     Unpacker in(cursor.reader().bytes(cursor.number(), scratch));
     const Status own = Status::unpack(in);
@@ -383,15 +383,15 @@ void PutOrder::on_verdict(VerdictKind kind, std::int64_t step, const Status& sta
   }
   if (kind == VerdictKind::durable) on_durable(step, status);
   if (kind == VerdictKind::accepted && !status.is_ok() && status.cause().step == step) {
-    const auto lane = context_.lanes.find(opening_.reference);
-    if (lane != context_.lanes.end()) lane->second.mark_failed(opening_.stream, step);
+    const auto lane = stream_.lanes.find(opening_.reference);
+    if (lane != stream_.lanes.end()) lane->second.mark_failed(opening_.stream, step);
   }
   for (const int c : homed_) tell(c, kind, step, status);
   if (kind != VerdictKind::durable) return;
   // A server that takes the lanes over begins with step `decided`. It must find this step whole in the lanes:
   // therefore `decided` changes before descriptors are released.
   if (progress_ != nullptr) progress_->decided = step + 1;
-  for (auto& [c, cursor] : context_.lanes) cursor.finish_steps(opening_.stream, step, false);
+  for (auto& [c, cursor] : stream_.lanes) cursor.finish_steps(opening_.stream, step, false);
 }
 
 void PutOrder::on_durable(std::int64_t number, const Status& status) {
@@ -411,7 +411,7 @@ void PutOrder::tell(int c, VerdictKind kind, std::int64_t step, const Status& st
   Packer out;
   out.put(Message::verdict).put(opening_.stream).put(kind).put(step);
   status.pack(out);
-  if (kind == VerdictKind::durable) context_.lanes.at(c).note_verdict(opening_.stream, step, !status.is_ok());
+  if (kind == VerdictKind::durable) stream_.lanes.at(c).note_verdict(opening_.stream, step, !status.is_ok());
   context_.line.send(context_.rank_of_compute(c), out.take());
 }
 
@@ -428,7 +428,7 @@ std::string PutOrder::waiting_for() const {
   }
   // A descriptor that stays in front of a lane waits for the put order, which the reference makes.
   const bool behind = std::any_of(lanes_.begin(), lanes_.end(), [this](const auto& lane) {
-    const Descriptor* front = context_.lanes.at(lane.first).front();
+    const Descriptor* front = stream_.lanes.at(lane.first).front();
     return front != nullptr && front->stream == opening_.stream && front->kind != Descriptor::Kind::farewell;
   });
   if (behind)

@@ -29,8 +29,10 @@ Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Execu
   context_.make_offsets = [this] { make_counters(); };
   for (auto& [c, reader] : setup_.lanes) {
     const LaneCursor& lane = context_.lanes.emplace(c, LaneCursor(std::move(reader))).first->second;
-    if (const std::int64_t passed = lane.reader().position().fences; passed > 0) fences_[c] = passed;
+    if (const std::int64_t passed = lane.reader().position().fences; passed > 0)
+      fences_[node::LaneKind::usual][c] = passed;
   }
+  for (const auto& [c, receiver] : setup_.receivers[node::LaneKind::usual]) senders_[c] = receiver->rank();
   if (roster_.servers() > 1) context_.line.keep_memory(context_.workspace / 8);
   take_messages();
   if (!setup_.takes_over) return;
@@ -116,6 +118,7 @@ void Server::take_messages() {
   on(Message::sequence, &Server::on_sequence);
   on(Message::decided, &Server::on_decided);
   on(Message::so_far, &Server::on_so_far);
+  context_.on(Message::lanes, [this](int, Unpacker& in) { open_lanes(in.get<node::LaneKind>()); });
   context_.on(Message::statistics,
               [this](int source, Unpacker& in) { gathered_[source] = Statistics::unpack(in); });
   context_.on(Message::farewell, [this](int, Unpacker& in) {
@@ -147,7 +150,10 @@ void Server::open(Opening opening) {
     if (other.server) other.server->on_stream_added();
   }
   if (const Status ready = prepare_method(opening); !ready.is_ok()) return give_up(ready);
-  Result<std::unique_ptr<StreamServer>> server = StreamServer::create(context_, std::move(opening), fences_);
+  const node::LaneKind kind = lane_of(opening.handoff, roster_);
+  open_lanes(kind);
+  Fences& fences = fences_[kind];
+  Result<std::unique_ptr<StreamServer>> server = StreamServer::create(context_, std::move(opening), fences);
   // A compute rank has accepted the same definitions. So memory is short here, or the message was damaged on
   // its way.
   if (!server.is_ok()) return give_up(server.status());
@@ -157,7 +163,7 @@ void Server::open(Opening opening) {
     stream.root =
         std::make_unique<StreamRoot>(context_, stream.server->opening(), stream.server->codec(),
                                      context_.make_ledger(stream.server->opening(), stream.server->codec()));
-    on_reference(stream, {.kind = Descriptor::Kind::fence, .step = fences_[reference]});
+    on_reference(stream, {.kind = Descriptor::Kind::fence, .step = fences[reference]});
   }
   context_.send_to_server(context_.home_of(reference), Packer().put(Message::opened).put(id));
 }
@@ -274,7 +280,7 @@ bool Server::advance() {
       continue;
     }
     constexpr auto all = std::numeric_limits<std::int64_t>::max();
-    for (auto& [c, lane] : context_.lanes) {
+    for (auto& [c, lane] : stream->second.server->lanes()) {
       lane.finish_steps(stream->first, all, true);
       lane.forget_verdicts(stream->first);
     }
@@ -283,32 +289,62 @@ bool Server::advance() {
     ++streams_done_;
     moved = true;
   }
-  for (auto& [c, receiver] : setup_.receivers) {
-    if (const auto credit = receiver->fresh_credit()) {
-      context_.line.send(receiver->rank(), Packer().put(Message::credit).put(*credit).take());
-      moved = true;
-    }
-  }
+  moved = move_lanes() || moved;
   moved = report_so_far() || moved;
   return leave() || moved;
 }
 
-bool Server::scan_lanes() {
+/// The lane of a kind that nobody has asked for has no stream and no fence yet. A stream may open before
+/// compute rank 0 has told this server of its lanes.
+void Server::open_lanes(node::LaneKind kind) {
+  if (kind == node::LaneKind::usual || !opened_lanes_.insert(kind).second) return;
+  auto made = setup_.make_lanes(kind);
+  if (!made.is_ok()) return give_up(made.status());
+  context_.apart = roster_;
+  std::ranges::fill(context_.apart.shares_node, 0);
+  Lanes& lanes = context_.more_lanes[kind];
+  for (auto& [c, lane] : *made) {
+    lanes.emplace(c, LaneCursor(std::move(lane.reader)));
+    senders_[c] = lane.receiver->rank();
+    setup_.receivers[kind][c] = std::move(lane.receiver);
+  }
+}
+
+/// Brings what lies with ranks, and tells ranks what room was freed.
+bool Server::move_lanes() {
   bool moved = false;
-  for (auto& [c, lane] : context_.lanes) {
-    while (scan_lane(c, lane)) moved = true;
-    moved = lane.make_room() || moved;
+  for (const auto& [kind, receivers] : setup_.receivers) {
+    for (const auto& [c, receiver] : receivers) {
+      moved = receiver->advance() || moved;
+      const auto credit = receiver->fresh_credit();
+      if (!credit) continue;
+      context_.line.send(receiver->rank(), Packer().put(Message::credit).put(kind).put(*credit).take());
+      moved = true;
+    }
   }
   return moved;
 }
 
-bool Server::scan_lane(int c, LaneCursor& lane) {
+bool Server::scan_lanes() {
+  bool moved = false;
+  const auto scan = [&](node::LaneKind kind, Lanes& lanes) {
+    for (auto& [c, lane] : lanes) {
+      while (scan_lane(kind, c, lane)) moved = true;
+      moved = lane.make_room() || moved;
+    }
+  };
+  scan(node::LaneKind::usual, context_.lanes);
+  for (auto& [kind, lanes] : context_.more_lanes) scan(kind, lanes);
+  return moved;
+}
+
+bool Server::scan_lane(node::LaneKind of, int c, LaneCursor& lane) {
   using Kind = Descriptor::Kind;
   const Descriptor* descriptor = lane.front();
   if (descriptor == nullptr) return false;
   const Kind kind = descriptor->kind;
   if (kind == Kind::farewell && context_.is_home(c)) ++left_;
-  if (kind == Kind::fence) on_fence(c, descriptor->step);
+  if (kind == Kind::fence) on_fence(of, c, descriptor->step);
   if (kind == Kind::fence && context_.is_home(c)) lane.pass_fence(descriptor->step);
   if (kind == Kind::define) take_definition(c, lane);
   if (kind == Kind::farewell || kind == Kind::fence || kind == Kind::define || is_over(*descriptor)) {
@@ -349,12 +385,13 @@ void Server::on_reference(Stream& stream, const Descriptor& descriptor) {
   stream.fresh.insert(stream.fresh.end(), fresh.begin(), fresh.end());
 }
 
-/// A fence is for all streams, also for those that open later. No stream holds it up for the others.
-void Server::on_fence(int c, std::int64_t number) {
-  fences_[c] = number;
+/// A fence is for all streams of the lane, also for those that open later. No stream holds it up for the
+/// others.
+void Server::on_fence(node::LaneKind kind, int c, std::int64_t number) {
+  fences_[kind][c] = number;
   const Descriptor fence{.kind = Descriptor::Kind::fence, .step = number};
   for (auto& [id, stream] : streams_) {
-    if (stream.server->has_closed(c)) continue;
+    if (stream.server->lane_kind() != kind || stream.server->has_closed(c)) continue;
     if (stream.root && c == stream.server->opening().reference) on_reference(stream, fence);
     stream.server->on_fence(c, number);
   }
@@ -372,9 +409,9 @@ void Server::send_sequence(std::uint32_t id, Stream& stream) {
 
 bool Server::poll_data() {
   bool moved = false;
-  for (const auto& [c, receiver] : setup_.receivers) {
-    while (const auto bytes = context_.line.receive_data(receiver->rank())) {
-      receiver->take(Unpacker(*bytes));
+  for (const auto& [c, rank] : senders_) {
+    while (const auto bytes = context_.line.receive_data(rank)) {
+      take_lane_message(c, Unpacker(*bytes));
       moved = true;
     }
   }
@@ -384,6 +421,12 @@ bool Server::poll_data() {
     }
   }
   return moved;
+}
+
+void Server::take_lane_message(int c, Unpacker in) {
+  const auto kind = in.get<node::LaneKind>();
+  open_lanes(kind);
+  setup_.receivers[kind].at(c)->take(in);
 }
 
 /// Returns the servers from which the stream needs data next: pieces, or chunks that this server writes.

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "engine/pipeline/root/stream_root.hpp"
@@ -21,8 +22,18 @@ class Server {
  public:
   struct Setup {
     int me = 0;
-    std::map<int, std::unique_ptr<node::LaneReader>> lanes;        // by compute rank
-    std::map<int, std::unique_ptr<node::LaneReceiver>> receivers;  // by compute rank: lanes from other nodes
+    using Receivers = std::map<int, std::unique_ptr<node::LaneReceiver>>;  // by compute rank
+    std::map<int, std::unique_ptr<node::LaneReader>> lanes;  // of the usual kind, by compute rank
+    std::map<node::LaneKind, Receivers> receivers;           // of lanes that the server does not map
+    /// One more lane of a rank whose home is this server.
+    struct MoreLane {
+      std::unique_ptr<node::LaneReader> reader;
+      std::unique_ptr<node::LaneReceiver> receiver;
+    };
+    /// Makes the ends of all lanes of one more kind whose ranks have their home here. With `onesided` blocks
+    /// until all ranks have made the memory that they expose, and makes none if there is none. Called once at
+    /// most for each kind.
+    std::function<Result<std::map<int, MoreLane>>(node::LaneKind kind)> make_lanes;
     Bytes workspace = 0;
     std::function<Result<std::unique_ptr<Ledger>>(const Opening&, const codec::Codec&)> make_ledger;
     /// True if figures travel to server 0 during the run: those of each server and its ranks after a commit,
@@ -95,12 +106,15 @@ class Server {
   void try_appends(std::int64_t number);
   bool make_collective_calls();
   bool scan_lanes();
-  bool scan_lane(int c, LaneCursor& lane);
+  bool scan_lane(node::LaneKind kind, int c, LaneCursor& lane);
+  void open_lanes(node::LaneKind kind);
+  bool move_lanes();
+  void take_lane_message(int c, Unpacker in);
   void take_definition(int c, const LaneCursor& lane);
   Status take_over();
   [[nodiscard]] bool is_over(const node::Descriptor& descriptor) const;
   void on_reference(Stream& stream, const node::Descriptor& descriptor);
-  void on_fence(int c, std::int64_t number);
+  void on_fence(node::LaneKind kind, int c, std::int64_t number);
   bool take_data(int server);
   [[nodiscard]] static std::vector<int> awaited(const Stream& stream);
   [[nodiscard]] static bool awaits(const Stream& stream, int server);
@@ -134,7 +148,10 @@ class Server {
   };
   std::map<std::int64_t, Trial> trials_;
   std::int64_t newest_trial_ = 0;
-  std::map<int, std::int64_t> fences_;  // by lane: the agreements that its rank has come to
+  using Fences = std::map<int, std::int64_t>;  // by lane: the agreements that its rank has come to
+  std::map<node::LaneKind, Fences> fences_;
+  std::set<node::LaneKind> opened_lanes_;
+  std::map<int, int> senders_;  // compute ranks whose data come as messages, and their ranks in the line
   int homed_ = 0;
   int left_ = 0;  // homed ranks that said farewell
   bool said_farewell_ = false;

@@ -11,7 +11,7 @@ Status OpenStream::prepare() {
     Unpacker in(packed);
     Result<layout::Layout> layout = layout::Layout::unpack(in);
     TR_TRY(layout.status());
-    plans.emplace_back(std::move(*layout), context.roster, context.me);
+    plans.emplace_back(std::move(*layout), context.roster_of(lane_kind), context.me);
   }
   takes_offsets = servers_take_offsets(opening.method(), *codec);
   if (takes_offsets && !context.offsets) context.make_offsets();
@@ -28,6 +28,7 @@ Status OpenStream::prepare() {
 /// An earlier stream of the session may have had the same name and another method.
 void OpenStream::tell_method() {
   counters().method = &opening.method() - pipeline::methods().data();
+  counters().handoff = static_cast<std::int64_t>(opening.handoff);
   OffsetsBy by = OffsetsBy::none;
   if (takes_offsets && context.roster.servers() > 1)
     by = context.offsets->are_one_sided() ? OffsetsBy::one_sided : OffsetsBy::messages;

@@ -26,6 +26,9 @@ class StreamServer {
 
   [[nodiscard]] const Opening& opening() const { return stream_.opening; }
   [[nodiscard]] const codec::Codec& codec() const { return *stream_.codec; }
+  /// Returns the kind of the lanes in which its pieces come, and the lanes.
+  [[nodiscard]] node::LaneKind lane_kind() const { return stream_.lane_kind; }
+  [[nodiscard]] Lanes& lanes() { return stream_.lanes; }
   /// Takes the next descriptor of compute rank `c`. Returns false if the put order is not known that far yet.
   bool on_descriptor(int c, const node::Descriptor& descriptor) {
     return order_.on_descriptor(c, descriptor);

@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 
+#include "engine/pipeline/handoff_lanes.hpp"
 #include "engine/pipeline/method.hpp"
 #include "engine/session/reports/routines.hpp"
 #include "ground/base/text.hpp"
@@ -114,6 +115,8 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
   } else {
     const auto& method = pipeline::methods()[static_cast<std::size_t>(most(servers, &Counters::method))];
     report["method"] = method.name;
+    report["handoff"] =
+        pipeline::taken_handoff(static_cast<pipeline::Handoff>(most(servers, &Counters::handoff)), roster);
     if (method.is_overlapped) report["writes_by"] = name_of_way(most(servers, &Counters::way));
     for (const auto& [rank, statistics] : all) {
       const auto why = statistics.why_method.find(name);

@@ -298,7 +298,7 @@ Status Fields::prepare_staging(const Field& field, int number) const {
     Bytes share;  // of the staging memory; 0: no limit
     std::string text;
   };
-  pipeline::LaneWriter& lane_writer = session_.computing().lane_writer();
+  pipeline::LaneWriter& lane_writer = session_.computing().lane_writer(client_.lane_kind());
   const Bytes most = lane_writer.largest_piece();
   const Bytes workspace = session_.memory().smallest_workspace();
   const Bytes piece = field.count * size_of(field.definition.type);

@@ -30,6 +30,7 @@ struct StreamOptions {
   Existing existing = Existing::replace;
   pipeline::Policy policy;                             // on_full= and deadline=
   std::string method;                                  // of pipeline::methods(); "" = as the setting says
+  std::string handoff;                                 // of pipeline::handoffs(); "" = as the setting says
   std::string hints;                                   // as pipeline::parse_hints() reads them
   std::string ready_suffix;                            // "" = no ready marker
   std::string hook;                                    // command run when a file is finished; "" = none

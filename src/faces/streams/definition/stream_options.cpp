@@ -2,6 +2,7 @@
 // The options of tr_stream_create.
 #include <limits>
 
+#include "engine/pipeline/handoff.hpp"
 #include "engine/pipeline/method_choice.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "faces/streams/definition/values.hpp"
@@ -93,6 +94,12 @@ Status take_method(StreamRequest& request, const std::string& text) {
   TR_TRY(method.status());
   request.options.method = (*method)->name;
   return {};
+}
+
+Status take_handoff(StreamRequest& request, const std::string& text) {
+  if (text.empty()) return settings_error("the name is empty");
+  request.options.handoff = text;
+  return pipeline::find_handoff(text).status();
 }
 
 Status take_hints(StreamRequest& request, const std::string& text) {
@@ -197,6 +204,7 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
        return take(parse_choice(t, {"fail", "keep"}), r.options.keeps_empty_steps);
      }},
     {{"method", "`scan`", "", "method=serial", "" /* about_methods() */}, take_method},
+    {{"handoff", "`auto`", "", "handoff=messages", "" /* about_handoffs() */}, take_handoff},
     {{"mpiio_hints", "", "hints", "method=mpiio mpiio_hints=\"cb_nodes=2,romio_cb_write=enable\"",
       "`method=mpiio` and `mpiio_shared` alone: [hints](methods.md#mpiio) for the MPI (`MPI_Info`) with "
       "which the servers open "
@@ -238,10 +246,14 @@ std::vector<OptionInfo> stream_option_infos() {
       cat("[how servers write](methods.md): ", pipeline::about_methods(),
           "; `auto`: `scan` or `writer`, [as the file system needs it](methods.md#auto). "
           "`TAILRACE_METHOD` says it for all streams"));
+  static const auto& handed = *new const std::string(
+      cat("[how the ranks' data reaches the servers](methods.md#handoff): ", pipeline::about_handoffs(),
+          ". `TAILRACE_HANDOFF` says it for all streams"));
   std::vector<OptionInfo> infos = stream_options.infos(kStreamOptionsOfFormats);
   for (OptionInfo& info : infos) {
     if (info.key == "format") info.meaning = about;
     if (info.key == "method") info.meaning = how;
+    if (info.key == "handoff") info.meaning = handed;
   }
   return infos;
 }

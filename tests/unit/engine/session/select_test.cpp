@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "ground/node/lane.hpp"
 
@@ -180,6 +182,28 @@ TEST(staging, of_a_node_is_never_exceeded) {
         if (home_node != roster.compute_node[i]) used[home_node] += node::lane_bytes(quotas.lane[i]);
       }
       for (const auto& [node, bytes] : used) EXPECT_LE(bytes, staging) << text << " on node " << node;
+    }
+  }
+}
+
+TEST(staging, lanes_of_one_more_kind_take_a_ring_at_each_rank_and_one_at_its_home) {
+  for (const std::vector<int>& cluster : {std::vector<int>{4}, {3, 3}, {2, 2, 1}}) {
+    for (const std::string text : {"node:1", "last:1", "last:2"}) {
+      const std::vector<RankFacts> world = world_of(cluster);
+      const Result<std::vector<char>> servers = select(text, world);
+      if (!servers.is_ok()) continue;
+      const exchange::Roster roster = make_roster(world, *servers);
+      const Quotas quotas = cut_staging(roster, Bytes{100} << 20);
+      Bytes all = 0, of_ranks = 0;
+      std::set<int> nodes(roster.compute_node.begin(), roster.compute_node.end());
+      nodes.insert(roster.server_node.begin(), roster.server_node.end());
+      for (const int node : nodes) all += more_lanes_on(node, roster, quotas);
+      for (const Bytes lane : quotas.lane) of_ranks += lane;
+      EXPECT_EQ(all, 2 * of_ranks) << text;
+      const int first = roster.compute_node[0];
+      const auto lies_there = std::ranges::count(roster.compute_node, first);
+      if (roster.server_node.size() == 1 && roster.server_node[0] != first)
+        EXPECT_EQ(more_lanes_on(first, roster, quotas), lies_there * quotas.lane[0]) << text;
     }
   }
 }

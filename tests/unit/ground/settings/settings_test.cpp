@@ -68,7 +68,7 @@ TEST(settings, that_all_ranks_need_alike_are_taken_from_another) {
   EXPECT_EQ(settings.parallel_threshold, 1 << 20);
   EXPECT_EQ(settings.threads, 0);
   EXPECT_TRUE(settings.check_conflicts);
-  ASSERT_EQ(settings.common().size(), 6u);
+  ASSERT_EQ(settings.common().size(), 7u);
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(settings.common()[i].value, other.common()[i].value);
     EXPECT_EQ(settings.common()[i].origin, other.common()[i].origin);

@@ -46,6 +46,10 @@ int main(int argc, char** argv) {
 #ifdef TAILRACE_HAVE_RUN
   cli::add_run(app, exit);
 #endif
+#ifdef TAILRACE_HAVE_JSON
+  cli::add_report(app, exit);
+  cli::add_top(app, exit);
+#endif
   cli::add_settings(app, exit);
   cli::add_options(app, exit);
   if (const int unknown = check_command(app, argc, argv); unknown != cli::Exit::done) return unknown;

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../report/as_json.hpp"
+#include "../report/comparison.hpp"
+#include "../report/page.hpp"
+#include "../report/tables.hpp"
+#include "commands.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/temporary.hpp"
+
+namespace tailrace::cli {
+
+namespace {
+
+struct ReportRequest {
+  std::vector<std::string> paths;  // one, or two to compare
+  std::string page;                // a file; "" = none
+  bool json = false;
+  bool processes = false;
+  bool rules = false;
+  bool routines = false;
+  bool markdown = false;
+};
+
+/// Writes a page beside its name and renames it: nobody sees half of one.
+Status write_page(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    std::fputs(text.c_str(), stdout);
+    return {};
+  }
+  const Result<storage::Temporary> temporary = storage::make_temporary(path);
+  TR_TRY(temporary.status());
+  Status status = temporary->file->write(std::as_bytes(std::span(text)), 0);
+  if (status.is_ok()) status = temporary->file->close();
+  if (status.is_ok() && std::rename(temporary->name.c_str(), path.c_str()) != 0)
+    status = io_error("rename", path, errno);
+  if (!status.is_ok()) std::remove(temporary->name.c_str());
+  return status;
+}
+
+/// Prints the table of rules or of routines. The marks of Markdown are for pages alone.
+void print_table_of(const ReportRequest& request) {
+  reports::Cells cells = request.rules ? reports::rules_table() : reports::routines_table();
+  if (!request.markdown) {
+    for (auto& line : cells) {
+      for (std::string& cell : line) std::erase(cell, '`');
+    }
+  }
+  const std::string text =
+      request.markdown ? reports::table_markdown(cells) : reports::table_text(cells, cells[0].size());
+  std::fputs(text.c_str(), stdout);
+}
+
+Status print_runs(const ReportRequest& request) {
+  std::vector<reports::Run> runs;
+  for (const std::string& path : request.paths) {
+    Result<reports::Run> run = reports::read_run(path);
+    TR_TRY(run.status());
+    runs.push_back(std::move(*run));
+  }
+  const bool compares = runs.size() == 2;
+  if (!request.page.empty())
+    return write_page(request.page,
+                      compares ? reports::page_of(runs[0], runs[1]) : reports::page_of(runs[0]));
+  std::string text;
+  if (request.json)
+    text = (compares ? reports::comparison_json(runs[0], runs[1]) : reports::report_json(runs[0])) + "\n";
+  else if (compares)
+    text = reports::comparison_text(runs[0], runs[1], width_of_output());
+  else
+    text = reports::report_text(runs[0], request.processes, width_of_output());
+  std::fputs(text.c_str(), stdout);
+  return {};
+}
+
+void add_report_options(CLI::App& command, ReportRequest& request) {
+  command
+      .add_option("REPORT", request.paths, "the file that TAILRACE_REPORT named; with two, they are compared")
+      ->expected(1, 2);
+  CLI::Option* const page = command.add_option(
+      "--html", request.page, "writes a page with charts to this file; - is standard output");
+  command.add_flag("--json", request.json, "prints the tables as JSON")->excludes(page);
+  command.add_flag("--processes", request.processes, "prints a row for each process, too");
+  CLI::Option* const rules = command.add_flag("--rules", request.rules, "lists the rules of the advice");
+  command.add_flag("--routines", request.routines, "lists the routines and what they mean")->excludes(rules);
+  command.add_flag("--markdown", request.markdown, "with --rules or --routines: as docs/reports.md has them");
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, int& exit) {
+  CLI::App* command = app.add_subcommand(
+      "report", "Shows where the time of a run went, and what to do about it; compares two");
+  const auto request = std::make_shared<ReportRequest>();
+  add_report_options(*command, *request);
+  command->footer(
+      "TAILRACE_REPORT=run.json has the library write the report. docs/reports.md explains it.\n\n"
+      "Exit codes: 0 shown, 1 no such file, 2 usage, or the file is no report, 4 it ends in the middle\n\n"
+      "Examples:\n"
+      "  tailrace report run.json\n"
+      "  tailrace report run.json --processes\n"
+      "  tailrace report run.json --html run.html\n"
+      "  tailrace report one_server.json two_servers.json\n"
+      "  tailrace report --rules");
+  command->callback([request, &exit] {
+    if (request->rules || request->routines) {
+      print_table_of(*request);
+      exit = Exit::done;
+      return;
+    }
+    if (request->paths.empty()) throw CLI::RequiredError("REPORT");
+    const Status status = print_runs(*request);
+    exit = status.is_ok() ? Exit::done : report("report", status);
+  });
+}
+
+}  // namespace tailrace::cli

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// A running job between two looks at its report.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run.hpp"
+
+namespace tailrace::reports {
+
+/// Two reports of the same run, the second later.
+struct Moment {
+  Run now;
+  std::optional<Run> before;  // nothing: this is the first look
+  double age_seconds = 0;     // since the report was written
+
+  /// Returns the seconds of the run between the two; 0 if there are none.
+  [[nodiscard]] double passed() const;
+};
+
+/// Returns what `top` draws on a terminal of so many columns.
+std::vector<std::string> frame_of(const Moment& moment, std::size_t width);
+/// Returns what `top` prints in one line.
+std::string line_of(const Moment& moment);
+/// Returns what `top` leaves behind when the run is over.
+std::string farewell_of(const Run& run);
+
+}  // namespace tailrace::reports

@@ -133,8 +133,12 @@ class Advice(Files, unittest.TestCase):
         self.assertEqual(got["set"], "TAILRACE_SERVERS=node:1")
         self.assertNotIn("set", self.advice(report(ranks(message=5.0) + [busy()], nodes=1))["messages"])
 
-    def test_late_pieces(self):
-        self.speaks("late_pieces", report(ranks() + [server(4, own={"wait_for_messages": 30.0})]), report(ranks() + [server(4, own={"wait_for_messages": 29.0})]))
+    def test_waiting_for_durable_steps(self):
+        self.speaks("durable_waits", report(ranks(wait_for_storage=5.0) + [busy()]), report(ranks(wait_for_storage=4.9) + [busy()]))
+        self.assertNotIn("durable_waits", self.advice(report([both(0, wait_for_storage=50.0)])))
+
+    def test_messages_of_servers(self):
+        self.speaks("server_messages", report(ranks() + [server(4, own={"wait_for_messages": 30.0})]), report(ranks() + [server(4, own={"wait_for_messages": 29.0})]))
 
     def test_stalls(self):
         def run(median, p99):
@@ -145,6 +149,7 @@ class Advice(Files, unittest.TestCase):
     def test_behind(self):
         def run(p99):
             return report(streams=[stream(time_to_durable_seconds={"sum": 9.0, "median": 4.0, "p99": p99, "max": 9.0, "count": 50})])
+        self.assertNotIn("behind", self.advice({**run(0.99), "elapsed_seconds": 5.0}), "less than a second is nothing")
         got = self.speaks("behind", run(6.0), run(5.9))  # 50 steps of 2 s
         self.assertIn("while 3 more steps of 2.00 s passed", got["text"])
 
@@ -167,7 +172,7 @@ class Advice(Files, unittest.TestCase):
         for name in names:
             if name not in ("staging_steps", "no_news"):  # they have no advice of their own
                 self.assertIn(f'speaks("{name}"', tests, name)
-        self.assertEqual(len(names), 16)
+        self.assertEqual(len(names), 17)
 
 
 if __name__ == "__main__":

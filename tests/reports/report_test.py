@@ -111,6 +111,11 @@ class Text(Files, unittest.TestCase):
         put(self.path("b.json"), report())
         self.assertEqual(tailrace("report", self.path(), self.path("b.json")).returncode, 0)
 
+    def test_a_short_run_is_called_short(self):
+        short = [compute(0, 4.9), server(1, 4.9, own={"assemble": 3.0})]
+        self.assertIn("note: The run is short (4.90 s)", self.show(report(short, elapsed_seconds=4.9)))
+        self.assertNotIn("short", self.show(report([compute(0, 5.0), server(1, 5.0, own={"assemble": 3.0})], elapsed_seconds=5.0)))
+
     def test_a_run_without_streams_says_so(self):
         self.assertIn("No stream has been used.", self.show(report(streams=[])))
 

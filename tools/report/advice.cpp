@@ -32,8 +32,7 @@ constexpr Rule kIdle{"idle_servers", 50, "%",
 constexpr Rule kBalance{"server_balance", 2, "times",
                         "the mean of the servers is what the busiest did, and it was busy for 50 %",
                         "streams with several fields or levels to deal out; `method=scan`"};
-constexpr Rule kInline{"no_server", 10, "%",
-                       "of their time ranks without a server were in calls of the library",
+constexpr Rule kInline{"no_server", 10, "%", "of their time ranks without a server encoded and wrote",
                        "a server on each node: `TAILRACE_SERVERS=node:1`"};
 constexpr Rule kGets{"late_gets", 10, "%", "of the gets of a stream had to wait",
                      "a larger `prefetch=`, more `TAILRACE_IO_THREADS`"};
@@ -42,23 +41,28 @@ constexpr Rule kSkew{"skew", 5, "%", "of their time ranks waited for slower rank
 constexpr Rule kMessages{"messages", 5, "%",
                          "of the compute ranks' time went into messages and barriers of the library",
                          "a server on each node: `TAILRACE_SERVERS=node:1`"};
-constexpr Rule kPieces{"late_pieces", 30, "%", "of their time servers waited for messages of ranks",
-                       "`tr_progress` in long stretches without a call; a server on each node"};
+constexpr Rule kServerMessages{"server_messages", 30, "%",
+                               "of their time servers waited for messages of other servers",
+                               "fewer servers, or one on each node; another `method=`"};
+constexpr Rule kDurableWaits{"durable_waits", 5, "%",
+                             "of their time ranks with servers waited until steps were durable",
+                             "fewer and later `tr_stream_wait` and `tr_stream_close`"};
 constexpr Rule kStalls{"stalls", 10, "times",
                        "the median time to durable is that of the slowest steps (p99), which is 1 s or more",
                        "a look at the file system: others use it"};
-constexpr Rule kBehind{"behind", 3, "steps", "passed until the slowest steps (p99) were durable",
+constexpr Rule kBehind{"behind", 3, "steps",
+                       "passed until the slowest steps (p99) were durable, after 1 s or more",
                        "more servers or threads, fewer bytes"};
 constexpr Rule kFullDisk{"full_disk", 1, "waits", "for room on a full disk", "room; fewer bytes"};
 constexpr Rule kNoNews{"no_news", 35, "s", "have passed since a running job wrote its report",
                        "a look whether the job is alive"};
-constexpr Rule kRules[] = {kStaging, kStagingSteps, kEncoder,  kStorage, kOneWriter, kIdle,
-                           kBalance, kInline,       kGets,     kSkew,    kMessages,  kPieces,
-                           kStalls,  kBehind,       kFullDisk, kNoNews};
+constexpr Rule kRules[] = {kStaging,      kStagingSteps, kEncoder, kStorage,  kOneWriter, kIdle,
+                           kBalance,      kInline,       kGets,    kSkew,     kMessages,  kServerMessages,
+                           kDurableWaits, kStalls,       kBehind,  kFullDisk, kNoNews};
 
 /// The busiest that fewer servers should be, and the least that the busiest of several is for a rule.
 constexpr double kBusyEnough = 0.7, kBusyForBalance = 0.5;
-/// The least seconds that a slow step takes, for the rule of stalls.
+/// The least seconds that a slow step takes, for the rules of time to durable.
 constexpr double kSlowStep = 1;
 
 /// True if a value reaches the threshold of a rule. Sums of decimal fractions fall short by their last bits.
@@ -230,15 +234,14 @@ void advise_servers(const Run& run, const Seen& seen, std::vector<Advice>& all) 
 
 void advise_no_server(const Run& run, const Seen& seen, std::vector<Advice>& all) {
   if (has_server(run) || seen.totals.streams == 0) return;
-  const Share model = share_of(run, computes, false, {"model"});
-  const Share reading = share_of(run, computes, false, {"get_wait", "skew"});
-  if (model.of <= 0 || model.seconds <= 0) return;  // what computes is not told apart
-  const double share = 1 - model.value() - reading.value();
+  const Share jobs = share_of(run, computes, false,
+                              {"encode", "assemble", "write", "fsync", "commit", "wait", "wait_for_storage"});
+  const double share = jobs.value();
   if (!reaches(share, kInline)) return;
   const std::string setting = run.nodes > 1 ? "TAILRACE_SERVERS=node:1" : "TAILRACE_SERVERS=1";
   all.push_back({kInline.name,
                  cat("Ranks encoded and wrote themselves for ", percent_text(share), " of their time (",
-                     seconds_text(share * model.of / model.processes),
+                     seconds_text(jobs.mean()),
                      " each). A server on each node does that while they compute; "
                      "set ",
                      setting, ", with one rank more on each node."),
@@ -267,22 +270,32 @@ void advise_ranks(const Run& run, std::vector<Advice>& all) {
                  : "Call tr_progress in long stretches without a call, and define and open less often."),
          spread_out ? "TAILRACE_SERVERS=node:1" : "", messages.value()});
   }
-  const Share pieces = share_of(run, serves, false, {"wait_for_messages"});
-  if (has_server(run) && reaches(pieces.value(), kPieces)) {
+  const Share durable = share_of(run, computes, false, {"wait_for_storage"});
+  if (has_server(run) && reaches(durable.value(), kDurableWaits)) {
     all.push_back(
-        {kPieces.name,
-         cat("Servers waited ", percent_text(pieces.value()),
-             " of their time for pieces of ranks. Call tr_progress in long stretches without a call",
-             run.servers < run.nodes ? ", and set TAILRACE_SERVERS=node:1." : "."),
-         run.servers < run.nodes ? "TAILRACE_SERVERS=node:1" : "", pieces.value() / 2});
+        {kDurableWaits.name,
+         cat("Ranks waited ", seconds_text(durable.mean()), " each (", percent_text(durable.value()),
+             " of their time) until steps were durable. Call tr_stream_wait and tr_stream_close later and "
+             "less often: "
+             "servers write while the program computes."),
+         "", durable.value()});
+  }
+  const Share servers = share_of(run, serves, false, {"wait_for_messages"});
+  if (has_server(run) && reaches(servers.value(), kServerMessages)) {
+    all.push_back(
+        {kServerMessages.name,
+         cat("Servers waited ", percent_text(servers.value()),
+             " of their time for messages of other servers. Fewer servers, or one on each node, have less to "
+             "tell each other; another method= may need fewer messages."),
+         "", servers.value() / 2});
   }
 }
 
 void advise_durable(const Run& run, const Stream& stream, std::vector<Advice>& all) {
   const Spread& durable = stream.durable;
   if (durable.count < 1) return;
-  if (reaches(durable.p99, {"", kSlowStep, "s", "", ""}) && durable.median > 0 &&
-      reaches(durable.p99 / durable.median, kStalls)) {
+  const bool is_slow = reaches(durable.p99, {"", kSlowStep, "s", "", ""});
+  if (is_slow && durable.median > 0 && reaches(durable.p99 / durable.median, kStalls)) {
     all.push_back(
         {kStalls.name,
          cat("Storage stalls: steps of ", quoted(stream), " are durable after ", seconds_text(durable.median),
@@ -291,7 +304,7 @@ void advise_durable(const Run& run, const Stream& stream, std::vector<Advice>& a
          "", 0.01});
   }
   const double step = stream.steps > 1 ? run.elapsed.value_or(0) / stream.steps : 0;
-  if (step > 0 && reaches(durable.p99 / step, kBehind)) {
+  if (is_slow && step > 0 && reaches(durable.p99 / step, kBehind)) {
     all.push_back({kBehind.name,
                    cat("Steps of ", quoted(stream), " are durable late: the slowest after ",
                        seconds_text(durable.p99), " (p99), while ",

@@ -12,6 +12,7 @@ namespace tailrace::reports {
 
 namespace {
 
+constexpr double kShort = 5;       // seconds: a run of which most is beginning and end
 constexpr std::size_t kName = 40;  // characters of a stream's name in a table
 
 std::string times_text(const Run& run) {
@@ -141,6 +142,9 @@ std::vector<std::string> remarks(const Run& run) {
                       " not durable."));
   if (run.elapsed && *run.elapsed == 0)
     all.emplace_back("No time has passed yet, so there are no shares and rates.");
+  if (run.elapsed.value_or(0) > 0 && *run.elapsed < kShort)
+    all.push_back(cat("The run is short (", seconds_text(*run.elapsed),
+                      "): beginning and end count for more than in a long one."));
   if (run.streams.empty()) all.emplace_back("No stream has been used.");
   if (run.state == State::running) {
     const std::string silent = no_news(age_of(run).value_or(0));

@@ -90,7 +90,7 @@ class Text(Files, unittest.TestCase):
         self.assertRegex(text, r"compress +30[.]00 +30 %")
 
     def test_texts_of_strangers_cannot_move_the_terminal(self):
-        text = self.show(report([{**compute(0), "role": "compute", "routines": {STRANGE: 1.0}}], [stream(STRANGE, method=STRANGE, last_durable=STRANGE)], error=STRANGE))
+        text = self.show(report([{**compute(0), "role": STRANGE, "routines": {STRANGE: 1.0}}], [stream(STRANGE, method=STRANGE, last_durable=STRANGE)], error=STRANGE))
         self.assertFalse([character for character in text if (ord(character) < 32 and character != "\n") or 127 <= ord(character) < 160])
         self.assertIn("<script>", text)
 
@@ -102,6 +102,14 @@ class Text(Files, unittest.TestCase):
             for options in ((), ("--json",), ("--html", "-"), ("--processes",)):
                 self.assertNotRegex(self.show(told, *options), r"\b(nan|inf|NaN)\b")
         self.assertIn("No time has passed yet", self.show(report([compute(0, 0.0)], elapsed_seconds=0.0)))
+
+    def test_the_least_numbers_have_charts_too(self):
+        for least in (1e-320, 5e-310, 1e-13):
+            told = report([{**compute(0), "routines": {"model": least}, "elapsed_seconds": least}], [stream(bytes_captured=least, time_to_durable_seconds={"median": least, "p99": least, "max": least, "count": 1})], elapsed_seconds=least)
+            for options in ((), ("--html", "-")):
+                self.assertNotRegex(self.show(told, *options), r"\b(nan|inf)\b")
+            put(self.path("b.json"), told)
+            self.assertNotRegex(tailrace("report", self.path("b.json"), self.path("b.json"), "--html", "-").stdout, r"\b(nan|inf)\b")
 
     def test_wrong_types_and_huge_numbers_are_survived(self):
         odd = report([], [7, {"name": 5}, stream(steps=1e300, bytes_captured=1e308, compute=[], servers="x", time_to_durable_seconds=3)], staging_bytes=1e300, nodes=-1, version="x", begun=3)
@@ -174,6 +182,11 @@ class NoReports(Files, unittest.TestCase):
         put(self.path(), report())
         for arguments in ((), (self.path(), self.path(), self.path()), ("--rules", "--routines"), (self.path(), "--json", "--html", "x"), (self.path(), "--nonsense")):
             self.assertEqual(tailrace("report", *arguments).returncode, 2, arguments)
+
+    def test_a_page_in_the_place_of_its_report(self):
+        put(self.path(), report())
+        self.fails(2, "is a report, and would be overwritten", arguments=("--html", f"{self.directory.name}/./run.json"))
+        self.assertEqual(json.loads(Path(self.path()).read_text(encoding="utf-8")), report())
 
     def test_a_page_that_cannot_be_written(self):
         put(self.path(), report())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -57,7 +58,19 @@ void print_table_of(const ReportRequest& request) {
   std::fputs(text.c_str(), stdout);
 }
 
+/// A page must not take the place of the report that it is made from.
+Status check_page(const ReportRequest& request) {
+  for (const std::string& path : request.paths) {
+    std::error_code unknown;  // of names without a file
+    if (std::filesystem::equivalent(path, request.page, unknown))
+      return {Code::argument, cat("--html ", request.page,
+                                  ": is a report, and would be overwritten; the page needs another name")};
+  }
+  return {};
+}
+
 Status print_runs(const ReportRequest& request) {
+  TR_TRY(check_page(request));
   std::vector<reports::Run> runs;
   for (const std::string& path : request.paths) {
     Result<reports::Run> run = reports::read_run(path);

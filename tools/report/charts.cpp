@@ -93,7 +93,7 @@ double longest_of(const StackedChart& chart) {
     for (const Segment& segment : row.segments) sum += segment.value;
     longest = std::max(longest, sum);
   }
-  return std::isfinite(longest) && longest > 0 ? longest : 1;
+  return std::isfinite(longest) && longest > 1e-12 ? longest : 1;
 }
 
 /// True of colours on which the page's ink is read, in light and dark.

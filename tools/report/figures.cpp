@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "ground/base/text.hpp"
+#include "words.hpp"
 
 namespace tailrace::reports {
 
@@ -88,7 +89,7 @@ std::vector<std::string> roles_of(const Run& run) {
 }  // namespace
 
 std::string RoleFigures::title() const {
-  std::string name = role;
+  std::string name = shortened(plain(role), 40);
   if (role == "compute") name = "compute ranks";
   if (role == "server") name = "servers";
   if (role == "compute and server") name = "ranks that compute and write";

@@ -26,12 +26,15 @@ const Json* find(const Json& json, const char* key) {
   return found == json.end() ? nullptr : &*found;
 }
 
-/// Returns a number that is not below 0. What is none (NaN is written as null) is missing.
+/// More than any count, size or time: sums of what is not larger stay numbers, and sizes fit into Bytes.
+constexpr double kMost = 1e18;
+
+/// Returns a number from 0 on. What is none (NaN is written as null) is missing.
 std::optional<double> number_of(const Json& json) {
   if (!json.is_number()) return {};
   const auto value = json.get<double>();
   if (!std::isfinite(value)) return {};
-  return std::max(0.0, value);
+  return std::clamp(value, 0.0, kMost);
 }
 std::optional<double> number(const Json& json, const char* key) {
   const Json* const value = find(json, key);

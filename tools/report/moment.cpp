@@ -112,10 +112,10 @@ void add_lines(const std::string& text, std::vector<std::string>& lines) {
   }
 }
 
-std::string staging_line(const Run& run) {
+std::string staging_text(const Run& run) {
   if (!run.staging_used_bytes || !run.staging_bytes || *run.staging_bytes <= 0) return "";
-  return cat("staging       ", bytes_text(*run.staging_used_bytes), " of ", bytes_text(*run.staging_bytes),
-             " in use (", percent_text(*run.staging_used_bytes / *run.staging_bytes), ")");
+  return cat(bytes_text(*run.staging_used_bytes), " of ", bytes_text(*run.staging_bytes), " in use (",
+             percent_text(*run.staging_used_bytes / *run.staging_bytes), ")");
 }
 
 void add_advice(const Run& run, std::size_t width, std::vector<std::string>& lines) {
@@ -146,17 +146,21 @@ std::vector<std::string> frame_of(const Moment& moment, std::size_t width) {
   lines.emplace_back();
   const Totals before = moment.before ? totals_of(*moment.before) : Totals{};
   const double passed = moment.passed();
-  lines.push_back(cat("steps         ", steps_text(totals)));
-  lines.push_back(cat("now           ", rate_text(before.bytes_captured, totals.bytes_captured, passed),
-                      " captured, ", rate_text(before.bytes_written, totals.bytes_written, passed),
-                      " written, ", rate_text(before.bytes_read, totals.bytes_read, passed), " read"));
-  const std::string staging = staging_line(run);
-  if (!staging.empty()) lines.push_back(staging);
-  for (const RoleFigures& role : figures_of(between(moment))) {
-    std::string title = role.title();
-    title.resize(std::max<std::size_t>(title.size(), 13), ' ');
-    lines.push_back(cat(title, " ", largest(role)));
-  }
+  const std::vector<RoleFigures> roles = figures_of(between(moment));
+  std::size_t label = 8;
+  for (const RoleFigures& role : roles) label = std::max(label, characters_in(role.title()));
+  const auto add = [&](std::string title, const std::string& text) {
+    title.append(label + 2 - characters_in(title), ' ');
+    lines.push_back(title + text);
+  };
+  add("steps", steps_text(totals));
+  std::string rates = cat(rate_text(before.bytes_captured, totals.bytes_captured, passed), " captured, ",
+                          rate_text(before.bytes_written, totals.bytes_written, passed), " written");
+  if (totals.inputs > 0) rates += cat(", ", rate_text(before.bytes_read, totals.bytes_read, passed), " read");
+  add("now", rates);
+  const std::string staging = staging_text(run);
+  if (!staging.empty()) add("staging", staging);
+  for (const RoleFigures& role : roles) add(role.title(), largest(role));
   const Cells streams = streams_of(moment);
   if (streams.size() > 1) {
     lines.emplace_back();

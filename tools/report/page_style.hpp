@@ -24,8 +24,6 @@ inline constexpr char page_style[] = R"(
     --model: #cdd5d8; --idle: #e9edec; --capture: #0f7285; --encode: #2f8f5b; --assemble: #8cc5a2; --staging: #8a3f8f; --skew: #c79ccb;
     --get: #d1608a; --message: #2f5597; --barrier: #7293cf; --pieces: #b4c8ea; --await: #f4c99b; --write: #c2502e; --fsync: #e8964a; --wait: #8d979d; --commit: #7f2f16; --forencode: #b9c2c6; --other: #a58b5b;
   }
-  main { max-width: none !important; padding: 0 !important; }
-  .card, .tile, .advice { break-inside: avoid; } details > * { display: block; }
 }
 * { box-sizing: border-box; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif; }
@@ -63,6 +61,11 @@ details { margin-top: 12px; } summary { cursor: pointer; color: var(--soft); } f
 .k-write { fill: var(--write); background: var(--write); } .k-fsync { fill: var(--fsync); background: var(--fsync); }
 .k-commit { fill: var(--commit); background: var(--commit); } .k-wait_for_encoding { fill: var(--forencode); background: var(--forencode); }
 .k-wait { fill: var(--wait); background: var(--wait); } .k-other { fill: var(--other); background: var(--other); }
+@media print {
+  body { font-size: 11px; } main { max-width: none; padding: 0; } details { display: none; } .tiles { grid-template-columns: repeat(4, 1fr); margin: 10px 0; }
+  .tile { padding: 6px 10px; } .card, .advice { padding: 8px 12px; margin: 10px 0; } .card, .tile, .advice, tr { break-inside: avoid; }
+  .scroll { overflow: visible; } .scroll svg { min-width: 0; } th, td { padding: 2px 6px; }
+}
 )";
 
 }  // namespace tailrace::reports

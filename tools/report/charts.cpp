@@ -21,24 +21,6 @@ std::string place(double value) {
   return text.data();
 }
 
-/// Returns the length of the UTF-8 character at `at`, or 0 if there is none.
-std::size_t length_of_character(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned first = byte(at);
-  const std::size_t length = first < 0x80                    ? 1
-                             : first >= 0xC2 && first < 0xE0 ? 2
-                             : first >= 0xE0 && first < 0xF0 ? 3
-                             : first >= 0xF0 && first < 0xF5 ? 4
-                                                             : 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0U) != 0x80U) return 0;
-  }
-  // Longer spellings of short characters, halves of surrogates, and what lies behind the last character.
-  if ((first == 0xE0 && byte(at + 1) < 0xA0) || (first == 0xED && byte(at + 1) >= 0xA0)) return 0;
-  if ((first == 0xF0 && byte(at + 1) < 0x90) || (first == 0xF4 && byte(at + 1) >= 0x90)) return 0;
-  return length;
-}
-
 std::string text_at(double x, double y, std::string_view anchor, std::string_view text,
                     std::string_view style = {}) {
   return cat("<text x=\"", place(x), "\" y=\"", place(y), "\" text-anchor=\"", anchor, "\"",

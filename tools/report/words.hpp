@@ -29,8 +29,18 @@ std::string count_text(double count);
 /// Returns "1.9 : 1", or `unknown` if nothing was written.
 std::string ratio_text(double captured, double written);
 
-/// Returns the text without what moves a terminal: control characters become "?".
+/// Returns "12,345 steps" or "1 step", of any number. Pass `many` if the plural takes more than an s.
+std::string count_of(double count, std::string_view one, std::string_view many = {});
+
+/// Returns the text without what moves a terminal, or turns the order of its characters round: control
+/// characters become "?".
 std::string plain(std::string_view text);
+/// Returns the length of the UTF-8 character at `at`, or 0 if there is none.
+std::size_t length_of_character(std::string_view text, std::size_t at);
+/// Returns the length of the character at `at` if it ends lines or turns their direction, otherwise 0.
+std::size_t length_of_mover(std::string_view text, std::size_t at);
+/// Returns the text with "?" in place of each byte that is no UTF-8.
+std::string as_utf8(std::string text);
 /// Returns the number of characters of UTF-8 in `text`.
 std::size_t characters_in(std::string_view text);
 /// Returns at most `most` characters of the text: "..." stands for the middle of a longer one.
@@ -43,8 +53,11 @@ std::string wrapped(std::string_view text, std::size_t width, std::string_view i
 
 /// Cells of a table: the first line is its head. The first `left` columns are flush left, the others right.
 using Cells = std::vector<std::vector<std::string>>;
-/// Returns the table as lines that begin with two blanks; each column is as wide as its widest cell.
-std::string table_text(const Cells& table, std::size_t left);
+/// Returns the table as lines that begin with two blanks; each column is as wide as its widest cell. What has
+/// more than `width` characters is cut into tables below each other, which all begin with the first column.
+std::string table_text(const Cells& table, std::size_t left, std::size_t width = 100000);
+/// Returns the characters of the longest line of table_text().
+std::size_t width_of(const Cells& table);
 /// Returns the table in Markdown.
 std::string table_markdown(const Cells& table);
 

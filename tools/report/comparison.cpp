@@ -42,11 +42,16 @@ ComparedPart whole(const Run& a, const Run& b) {
            {"a rank in calls", Unit::seconds, x.blocked, y.blocked, {}, {}}}};
 }
 
+bool is_own_of_ranks(const RoleFigures& role) { return !role.of_threads && role.role.starts_with("compute"); }
+
+/// Returns the figures of a role in another run. Without servers ranks compute and write: they are compared
+/// with those that only compute.
 const RoleFigures* role_in(const std::vector<RoleFigures>& roles, const RoleFigures& role) {
   for (const RoleFigures& each : roles) {
     if (each.role == role.role && each.of_threads == role.of_threads) return &each;
   }
-  return nullptr;
+  const auto alike = std::ranges::find_if(roles, is_own_of_ranks);
+  return is_own_of_ranks(role) && alike != roles.end() ? &*alike : nullptr;
 }
 
 /// Fills in one side of a role's figures.
@@ -67,11 +72,18 @@ ComparedPart role_part(const RoleFigures* before, const RoleFigures* after) {
   const auto processes = [](const RoleFigures* role) {
     return role == nullptr ? std::string("none") : count_text(role->processes);
   };
-  ComparedPart part{cat(any.title(), " (", processes(before), " and ", processes(after),
-                        "): seconds of a process, in the mean"),
+  const bool are_alike = before != nullptr && after != nullptr && before->role != after->role;
+  ComparedPart part{cat(any.title(), are_alike ? cat(", ", after->title()) : "", " (", processes(before),
+                        " and ", processes(after), "): seconds of a process, in the mean"),
                     {}};
   if (before != nullptr) take_role(*before, false, part);
   if (after != nullptr) take_role(*after, true, part);
+  for (Compared& figure : part.figures) {
+    if (!are_alike) break;
+    // What only the ranks of one run do takes no time on those of the other.
+    if (!figure.before) figure.before = figure.sum_before = 0;
+    if (!figure.after) figure.after = figure.sum_after = 0;
+  }
   return part;
 }
 
@@ -164,7 +176,7 @@ std::vector<std::string> differences(const Run& a, const Run& b) {
   const Totals x = totals_of(a), y = totals_of(b);
   const auto differ = [&jobs](double before, double after, std::string_view one) {
     if (before == after) return;
-    jobs += cat(jobs.empty() ? "" : "; ", count_text(before), " and ", counted(std::llround(after), one));
+    jobs += cat(jobs.empty() ? "" : "; ", count_text(before), " and ", count_of(after, one));
   };
   differ(a.compute_ranks, b.compute_ranks, "compute rank");
   differ(a.servers, b.servers, "server");
@@ -265,14 +277,15 @@ std::vector<Titled> comparison_tables(const Comparison& comparison) {
 
 std::string comparison_text(const Run& before, const Run& after, std::size_t width) {
   const Comparison comparison = compare(before, after);
-  std::string out = cat("first:  ", headline(before).front(), "\nsecond: ", headline(after).front(), "\n");
+  std::string out = cat("first:  ", wrapped(headline(before).front(), width - 8, "        "),
+                        "\nsecond: ", wrapped(headline(after).front(), width - 8, "        "), "\n");
   for (const std::string& remark : comparison.remarks)
     out += cat("note: ", wrapped(remark, width - 6, "      "), "\n");
   out += "\nwhat changed most\n";
   for (const std::string& change : comparison.changes)
     out += cat("  - ", wrapped(change, width - 4, "    "), "\n");
   for (const Titled& table : comparison_tables(comparison))
-    out += cat("\n", table.title, "\n", table_text(table.cells, table.left));
+    out += cat("\n", wrapped(table.title, width, "  "), "\n", table_text(table.cells, table.left, width));
   return out;
 }
 

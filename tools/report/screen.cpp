@@ -22,13 +22,14 @@ namespace {
 // ends that poll at once.
 volatile std::sig_atomic_t ending_signal = 0, stop_asked = 0;
 int pipe_ends[2] = {-1, -1};
-constexpr std::array kCaught{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
+constexpr std::array kCaught{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH, SIGCONT};
 std::array<struct sigaction, kCaught.size()> handlers_before;
 
 extern "C" void note_signal(int number) {
   const int error = errno;
   if (number == SIGTSTP) stop_asked = 1;
-  if (number != SIGTSTP && number != SIGWINCH && ending_signal == 0) ending_signal = number;
+  const bool ends = number != SIGTSTP && number != SIGWINCH && number != SIGCONT;
+  if (ends && ending_signal == 0) ending_signal = number;
   const char byte = 0;
   [[maybe_unused]] const auto written = ::write(pipe_ends[1], &byte, 1);
   errno = error;
@@ -82,8 +83,23 @@ void Signals::wait(double seconds, bool reads) {
   }
 }
 
-Screen::Screen() { enter(); }
 Screen::~Screen() { leave(); }
+
+bool Screen::is_foreground() {
+  // A terminal that is not the controlling one has no foreground for this process, and nobody takes it away.
+  const pid_t group = ::tcgetpgrp(STDOUT_FILENO);
+  return group < 0 || group == ::getpgrp();
+}
+
+bool Screen::is_ours() {
+  if (!is_foreground()) {
+    // The shell has taken the terminal, and has set it as it needs it.
+    is_entered_ = has_keys_ = false;
+    return false;
+  }
+  if (!is_entered_) enter();
+  return true;
+}
 
 Screen::Size Screen::size() {
   winsize told{};
@@ -92,6 +108,7 @@ Screen::Size Screen::size() {
 }
 
 void Screen::enter() {
+  is_entered_ = true;
   // A command in the background may not change the terminal: it would be stopped.
   has_keys_ = ::isatty(STDIN_FILENO) != 0 && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp() &&
               ::tcgetattr(STDIN_FILENO, &before_) == 0;
@@ -106,8 +123,11 @@ void Screen::enter() {
 }
 
 void Screen::leave() {
-  print("\x1b[?7h\x1b[?25h\x1b[?1049l");
-  if (has_keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  if (is_entered_ && is_foreground()) {
+    print("\x1b[?7h\x1b[?25h\x1b[?1049l");
+    if (has_keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+  is_entered_ = has_keys_ = false;
 }
 
 void Screen::draw(const std::vector<std::string>& lines) {
@@ -128,12 +148,11 @@ void Screen::stop() {
   ::sigaction(SIGTSTP, &usual, &ours);
   ::raise(SIGTSTP);  // returns once the shell lets the process go on
   ::sigaction(SIGTSTP, &ours, nullptr);
-  enter();
 }
 
 bool Screen::wants_to_quit() {
   std::array<char, 64> keys{};
-  if (!has_keys_) return false;
+  if (!has_keys()) return false;
   const auto count = ::read(STDIN_FILENO, keys.data(), keys.size());
   return count > 0 && std::find(keys.begin(), keys.begin() + count, 'q') != keys.begin() + count;
 }

@@ -29,10 +29,11 @@ class Signals {
   static void wait(double seconds, bool reads);
 };
 
-/// Takes a terminal over: the alternate screen, no cursor, no echo. The destructor gives it back as it was.
+/// Takes a terminal over while the process is in its foreground: the alternate screen, no cursor, no echo.
+/// The destructor gives it back as it was.
 class Screen {
  public:
-  Screen();
+  Screen() = default;
   ~Screen();
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
@@ -42,19 +43,24 @@ class Screen {
     std::size_t rows = 24;
   };
   [[nodiscard]] static Size size();
-  /// Draws the lines from the top; what does not fit is left out.
+  /// Returns true if the process is in the foreground of the terminal; then it has the terminal from now on.
+  /// In the background it must not draw: a shell or another command does.
+  [[nodiscard]] bool is_ours();
+  /// Draws the lines from the top; what does not fit is left out. Call it while is_ours().
   void draw(const std::vector<std::string>& lines);
-  /// Gives the terminal back, stops this process as the shell expects it, and takes the terminal over again
-  /// once the process goes on.
+  /// Gives the terminal back, and stops this process as the shell expects it. Once the process goes on,
+  /// is_ours() takes the terminal over again.
   void stop();
   /// Returns true if the keys that were pressed have a q among them.
   [[nodiscard]] bool wants_to_quit();
-  [[nodiscard]] bool has_keys() const { return has_keys_; }
+  [[nodiscard]] bool has_keys() const { return has_keys_ && is_foreground(); }
 
  private:
+  [[nodiscard]] static bool is_foreground();
   void enter();
   void leave();
   termios before_{};
+  bool is_entered_ = false;
   bool has_keys_ = false;
 };
 

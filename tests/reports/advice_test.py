@@ -61,13 +61,27 @@ class Advice(Files, unittest.TestCase):
         got = self.speaks("encoder", report(ranks() + [busy(encode=130.0, assemble=10.0)]), report(ranks() + [busy(encode=129.0, assemble=10.0)]))
         self.assertIn("close to the limit", got["text"])
         self.assertIn("More servers (2 in place of 1)", got["text"])
+        self.assertIn("the threads that encode spent 70 % of their time", got["text"])
         self.assertIn("The encoder is the limit: ", self.advice(report(ranks(staging_full=5.0) + [busy(encode=140.0)]))["encoder"]["text"])
 
+    def test_threads_that_only_write_do_not_make_the_encoder_look_idle(self):
+        self.speaks("encoder", report(ranks() + [server(4, encoders=1, storage=2, encode=69.0, assemble=1.0)]),
+                    report(ranks() + [server(4, encoders=1, storage=2, encode=68.0, assemble=1.0)]))
+        self.assertNotIn("idle_servers", self.advice(report(ranks() + [server(rank, encoders=1, storage=2, encode=60.0) for rank in (4, 5)])))
+
+    def test_without_the_number_of_encoders_all_threads_count(self):
+        def run(seconds):
+            told = server(4, encoders=1, storage=1, encode=seconds)
+            del told["encoders"]
+            return report(ranks() + [told])
+        self.speaks("encoder", run(140.0), run(139.0))
+
     def test_storage(self):
-        got = self.speaks("storage", report(ranks() + [busy(write=80.0, fsync=20.0)]), report(ranks() + [busy(write=79.0, fsync=20.0)]))
+        got = self.speaks("storage", report(ranks() + [busy(write=30.0, fsync=20.0)]), report(ranks() + [busy(write=29.0, fsync=20.0)]))
         self.assertIn("servers waited 50 % of their time for it, at 20.0 MB/s over the run", got["text"])
         self.assertIn("more servers do not help", got["text"])
-        self.speaks("storage", report(ranks() + [busy(write=50.0, commit=50.0)]), report(ranks() + [busy(write=50.0, commit=49.0)]))
+        self.speaks("storage", report(ranks() + [busy(write=30.0, commit=20.0)]), report(ranks() + [busy(write=30.0, commit=19.0)]))
+        self.speaks("storage", report(ranks() + [busy(write=30.0, wait=20.0)]), report(ranks() + [busy(write=30.0, wait=19.0)]))
         self.speaks("storage", report(ranks() + [server(4, own={"wait_for_storage": 50.0})]), report(ranks() + [server(4, own={"wait_for_storage": 49.0})]))
 
     def test_one_writer(self):
@@ -100,6 +114,17 @@ class Advice(Files, unittest.TestCase):
         more = [server(rank, own={"assemble": 50.1}) for rank in (4, 5, 6, 7)]
         self.assertIn("3 are enough", self.speaks("idle_servers", report(ranks() + three), report(ranks() + more))["text"])
 
+    def test_idle_servers_are_not_judged_too_early_or_from_some_of_them(self):
+        lazy = [server(4, own={"assemble": 20.0}), server(5, own={"assemble": 20.0})]
+        self.assertIn("idle_servers", self.advice(report(ranks() + lazy)))
+        self.assertNotIn("idle_servers", self.advice(report(ranks() + lazy, servers=3)), "one has told nothing")
+        self.assertNotIn("idle_servers", self.advice(report(ranks() + lazy, [stream(bytes_written=0)])))
+        self.assertNotIn("idle_servers", self.advice(report(ranks() + lazy, state="failed")))
+        young = {"state": "running", "written": stamp(), "elapsed_seconds": 4.9}
+        self.assertNotIn("idle_servers", self.advice(report(ranks() + lazy, [stream(durable_steps=1)], **young)))
+        self.assertIn("idle_servers", self.advice(report(ranks() + lazy, [stream(durable_steps=2)], **young)))
+        self.assertIn("idle_servers", self.advice(report(ranks() + lazy, [stream(durable_steps=1)], **{**young, "elapsed_seconds": 5.0})))
+
     def test_servers_whose_threads_work_are_not_idle(self):
         self.assertNotIn("idle_servers", self.advice(report(ranks() + [server(4, encode=120.0), server(5, encode=120.0)])))
 
@@ -121,7 +146,9 @@ class Advice(Files, unittest.TestCase):
         self.assertEqual(got["set"], "TAILRACE_SERVERS=1")
 
     def test_late_gets(self):
-        got = self.speaks("late_gets", report(streams=[reading(late=10, memory=90, waited=8.1)]), report(streams=[reading(late=9, memory=91)]))
+        got = self.speaks("late_gets", report(streams=[reading(late=10, memory=90, waited=8.1)]), report(streams=[reading(late=9, memory=91, waited=8.1)]))
+        self.assertNotIn("set", got)
+        self.speaks("late_gets", report(streams=[reading(late=10, memory=90, waited=4.0)]), report(streams=[reading(late=10, memory=90, waited=3.9)]))
         self.assertIn("of 100 gets of \"boundary.nc\", 10 (10 %) had to wait, 8.10 s in all", got["text"])
 
     def test_skew(self):
@@ -136,6 +163,29 @@ class Advice(Files, unittest.TestCase):
     def test_waiting_for_durable_steps(self):
         self.speaks("durable_waits", report(ranks(wait_for_storage=5.0) + [busy()]), report(ranks(wait_for_storage=4.9) + [busy()]))
         self.assertNotIn("durable_waits", self.advice(report([both(0, wait_for_storage=50.0)])))
+
+    def test_servers_that_are_behind_are_not_the_fault_of_who_waits(self):
+        later = "Call tr_stream_wait and tr_stream_close later"
+        self.assertIn(later, self.advice(report(ranks(wait_for_storage=5.0) + [busy()]))["durable_waits"]["text"])
+        late = {"sum": 9.0, "median": 4.0, "p99": 6.0, "max": 9.0, "count": 50}
+        for told in (report(ranks(wait_for_storage=5.0, staging_full=5.0) + [busy()]), report(ranks(wait_for_storage=5.0) + [busy()], [stream(time_to_durable_seconds=late)])):
+            text = self.advice(told)["durable_waits"]["text"]
+            self.assertIn("the servers do not keep up", text)
+            self.assertNotIn(later, text)
+
+    def test_advice_does_not_contradict_itself(self):
+        late = {"sum": 9.0, "median": 4.0, "p99": 20.0, "max": 22.0, "count": 50}
+        told = stream(method="writer", time_to_durable_seconds=late, servers={"write_seconds": spread(62.0, 1)})
+        writing = [server(rank, own={"wait_for_storage": 60.0}, encode=20.0) for rank in (4, 5)]
+        got = self.advice(report(ranks() + writing, [told]))
+        self.assertTrue({"storage", "one_writer", "behind"} <= set(got))
+        self.assertNotIn("servers do not help", got["storage"]["text"])
+        self.assertIn("Faster storage or fewer bytes help", got["behind"]["text"])
+        encoding = [server(rank, own={"wait_for_storage": 60.0}, encode=150.0) for rank in (4, 5)]
+        got = self.advice(report(ranks() + encoding))
+        self.assertTrue({"storage", "encoder"} <= set(got))
+        self.assertNotIn("servers do not help", got["storage"]["text"])
+        self.assertIn("More servers or threads", self.advice(report(streams=[stream(time_to_durable_seconds=late)]))["behind"]["text"])
 
     def test_messages_of_servers(self):
         self.speaks("server_messages", report(ranks() + [server(4, own={"wait_for_messages": 30.0})]), report(ranks() + [server(4, own={"wait_for_messages": 29.0})]))
@@ -161,6 +211,12 @@ class Advice(Files, unittest.TestCase):
         self.assertNotIn("No news", self.show(report(state="running", written=stamp(5))))
         self.assertRegex(self.show(report(state="running", written=stamp(40))), "note: No news for [4-9][0-9] s: is the job alive[?]")
         self.assertNotIn("No news", self.show(report(state="ended", written=stamp(4000))))
+        self.assertIn("run.json: running for 100 s when it was written, 72 h 0 min ago", self.show(report(state="running", written=stamp(3 * 86400))))
+
+    def test_without_servers_no_news_is_no_alarm(self):
+        text = self.show(report([both(0)], state="running", written=stamp(40)))
+        self.assertRegex(text, "note: Rank 0 has not called the library for [4-9][0-9] s[.]")
+        self.assertNotIn("is the job alive", text)
 
     def test_the_most_time_comes_first(self):
         text = self.show(report(ranks(staging_full=3.0, skew=20.0) + [busy()]))

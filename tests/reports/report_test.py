@@ -1,20 +1,43 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`tailrace report`: its tables, comparisons, pages and JSON, and what it says of files that are no reports."""
+import fcntl
 import html.parser
 import json
 import os
+import pty
 import re
+import struct
+import subprocess
 import sys
+import termios
+import threading
 import time
 import unittest
 import xml.etree.ElementTree
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from reports import Files, both, compute, old_report, put, reading, report, server, stamp, stream, tailrace  # noqa: E402
+from reports import COMMAND, Files, both, compute, old_report, put, reading, report, server, spread, stamp, stream, tailrace  # noqa: E402
 
 STRANGE = "<script>alert('1')</script> & \"x\" \x1b[2J\u009b31m \u00e9\U0001f30a"
+
+
+def on_terminal(columns, *arguments):
+    """Returns the lines that the command prints on a terminal."""
+    terminal, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen([COMMAND, *arguments], stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    got = b""
+    try:
+        while part := os.read(terminal, 65536):
+            got += part
+    except OSError:  # the command has ended
+        pass
+    os.close(terminal)
+    assert process.wait() == 0, got
+    return got.decode().replace("\r", "").splitlines()
 
 
 def many(count):
@@ -26,8 +49,8 @@ class Text(Files, unittest.TestCase):
     def test_the_headline_says_what_happened(self):
         text = self.show(report())
         self.assertIn("ended after 100 s, 2026-11-30T21:49:53Z to 2026-11-30T21:51:33Z", text)
-        self.assertIn("4 compute ranks, 1 server with 2 threads, 1 node, staging of 512MiB on each", text)
-        self.assertIn("2 files, 50 steps in 1 stream, 4.00 GB captured, 2.00 GB written (2.00 : 1), 20.0 MB/s to durable over the run", text)
+        self.assertIn("4 compute ranks, 1 server with 3 threads (2 encode), 1 node, staging of 512MiB on each", text)
+        self.assertIn("2 files, 50 steps in 1 stream, 4.00 GB captured, 2.00 GB written (2.00 : 1), 20.0 MB/s to durable over the run", re.sub(r"\s+", " ", text))
         self.assertIn("a compute rank was in calls of the library for 0.40 s of 100 s (mean, 0.4 %)", text)
 
     def test_a_role_has_sums_shares_and_the_spread_of_its_processes(self):
@@ -35,8 +58,8 @@ class Text(Files, unittest.TestCase):
         text = self.show(report(processes))
         self.assertIn("compute ranks: 4 processes, 400 s in all", text)
         self.assertRegex(text, r"capture +16[.]00 +4[.]0 % +1[.]00 +2[.]50 +10[.]00")
-        self.assertIn("threads of servers: 1 process with 2 threads, 200 s in all", text)
-        self.assertRegex(text, r"encode +50[.]00 +25 %")
+        self.assertIn("threads of servers: 1 process with 3 threads, 300 s in all", text)
+        self.assertRegex(text, r"encode +50[.]00 +17 %")
 
     def test_waiting_for_mpi_and_for_storage_stand_apart(self):
         own = {"message": 3.0, "barrier": 2.0, "wait_for_messages": 5.0, "wait_for_storage": 20.0, "assemble": 40.0}
@@ -53,7 +76,7 @@ class Text(Files, unittest.TestCase):
     def test_a_stream_has_its_method_and_why(self):
         text = self.show(report(streams=[stream(method="writer", method_chosen="the files are on NFS", writes_by="io_uring", offsets="one-sided", durable_steps=49)]))
         self.assertIn("fc.grib2: method=auto took writer: the files are on NFS; writes by io_uring; offsets one-sided; 2 files; 49 of 50 steps durable; "
-                      "last durable step: 2026-03-01T06:00Z", text)
+                      "last durable step: 2026-03-01T06:00Z", re.sub(r"\s+", " ", text))
         self.assertRegex(text, r"fc[.]grib2 +writer +50 +500 +4[.]00 GB +2[.]00 GB +2[.]00 : 1 +0[.]40 +0[.]40 +0[.]90 +1[.]10")
 
     def test_a_failed_run_says_why(self):
@@ -94,6 +117,14 @@ class Text(Files, unittest.TestCase):
         self.assertFalse([character for character in text if (ord(character) < 32 and character != "\n") or 127 <= ord(character) < 160])
         self.assertIn("<script>", text)
 
+    def test_texts_of_strangers_cannot_turn_lines_round(self):
+        turns = [chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C, 0x2028, 0x2029, 0x85)]
+        told = report(streams=[stream("".join(f"a{turn}" for turn in turns) + "\u2030\u00e9")], error="".join(turns))
+        for options in ((), ("--html", "-")):
+            text = self.show(told, *options)
+            self.assertFalse([turn for turn in turns if turn in text])
+            self.assertIn("\u2030\u00e9", text)
+
     def test_no_time_and_no_numbers_are_no_shares(self):
         for elapsed in (0.0, None):
             told = report([compute(0, 0.0), server(1, 0.0)], [stream(bytes_written=0, bytes_captured=None, time_to_durable_seconds={"median": None, "count": 0})])
@@ -101,7 +132,18 @@ class Text(Files, unittest.TestCase):
             told["processes"][0]["routines"]["model"] = None
             for options in ((), ("--json",), ("--html", "-"), ("--processes",)):
                 self.assertNotRegex(self.show(told, *options), r"\b(nan|inf|NaN)\b")
-        self.assertIn("No time has passed yet", self.show(report([compute(0, 0.0)], elapsed_seconds=0.0)))
+        text = self.show(report([compute(0, 0.0)], elapsed_seconds=0.0))
+        self.assertIn("No time has passed yet", text)
+        self.assertNotIn("no times of processes", text)
+
+    def test_numbers_near_nothing_and_beyond_counting_are_said_well(self):
+        huge = self.show(report(streams=[stream(f"{number}.nc", steps=9e18, durable_steps=9e18) for number in range(20)]))
+        self.assertNotIn("-9223", huge)
+        self.assertIn(" steps in 20 streams", re.sub(r"\s+", " ", huge))
+        small = self.show(report([compute(0, capture=1e-6), server(1)], [stream(compute={"blocked_seconds": spread(1e-6)})]))
+        self.assertNotRegex(small, r"\b0[.]0 ms|\b0[.]0000\b")
+        self.assertIn("for <0.1 ms of 100 s", small)
+        self.assertRegex(tailrace("report", "--rules").stdout, r"threshold: 1 wait\n")
 
     def test_the_least_numbers_have_charts_too(self):
         for least in (1e-320, 5e-310, 1e-13):
@@ -123,6 +165,23 @@ class Text(Files, unittest.TestCase):
         short = [compute(0, 4.9), server(1, 4.9, own={"assemble": 3.0})]
         self.assertIn("note: The run is short (4.90 s)", self.show(report(short, elapsed_seconds=4.9)))
         self.assertNotIn("short", self.show(report([compute(0, 5.0), server(1, 5.0, own={"assemble": 3.0})], elapsed_seconds=5.0)))
+
+    def test_lines_fit_into_a_terminal(self):
+        names = ["fc_temperature_and_humidity_of_the_north.grib2", "x" * 400]
+        told = report(streams=[stream(name, method="writer_aio", method_chosen="because " * 500, writes_by="io_uring") for name in names] + [reading(names[0])], state="failed", error="no room " * 90)
+        for columns in (80, 60):
+            for options in ((), ("--processes",)):
+                self.check_width(told, columns, *options)
+            self.check_width(report(many(80)), columns, "--processes")
+        put(self.path("b.json"), report(many(80)))
+        self.assertLessEqual(max(map(len, on_terminal(80, "report", self.path(), self.path("b.json")))), 80)
+        for option in ("--rules", "--routines"):
+            self.assertLessEqual(max(map(len, on_terminal(80, "report", option))), 80)
+
+    def check_width(self, told, columns, *options):
+        lines = on_terminal(columns, "report", put(self.path(), told), *options)
+        self.assertGreater(len(lines), 20)
+        self.assertEqual([line for line in lines if len(line) > columns and "/run.json:" not in line], [])
 
     def test_a_run_without_streams_says_so(self):
         self.assertIn("No stream has been used.", self.show(report(streams=[])))
@@ -169,8 +228,28 @@ class NoReports(Files, unittest.TestCase):
             self.fails(2, said, "TAILRACE_REPORT=run.json")
 
     def test_bytes_that_are_no_text(self):
-        Path(self.path()).write_bytes(b'{"compute_ranks": 1, "streams": [{"name": "\xff\xfe"}]}')
+        Path(self.path()).write_bytes(b"\xff\xfe\x00\x01")
         self.fails(2, "is no report")
+
+    def test_a_name_in_another_encoding_is_only_a_name(self):
+        Path(self.path()).write_bytes(json.dumps(report(streams=[stream("NAME")])).encode().replace(b"NAME", "h\u00f6he".encode("latin-1")))
+        self.assertIn("h?he", tailrace("report", self.path()).stdout)
+
+    def test_a_number_that_is_too_large(self):
+        put(self.path(), '{"compute_ranks": 1e999, "streams": []}')
+        self.fails(2, "a number that is too large")
+
+    def test_output_that_cannot_be_written(self):
+        put(self.path(), report())
+        for arguments in ((), ("--json",), ("--html", "-")):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                got = subprocess.run([COMMAND, "report", self.path(), *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertEqual(got.returncode, 1)
+            self.assertIn("standard output", got.stderr)
+
+    def test_a_report_from_a_pipe(self):
+        got = subprocess.run([COMMAND, "report", "/dev/stdin"], input=json.dumps(report()), capture_output=True, text=True, timeout=60)
+        self.assertIn("ended after 100 s", got.stdout)
 
     def test_deep_nesting(self):
         put(self.path(), "[" * 200_000)
@@ -180,7 +259,7 @@ class NoReports(Files, unittest.TestCase):
 
     def test_command_lines_without_sense(self):
         put(self.path(), report())
-        for arguments in ((), (self.path(), self.path(), self.path()), ("--rules", "--routines"), (self.path(), "--json", "--html", "x"), (self.path(), "--nonsense")):
+        for arguments in ((), (self.path(), self.path(), self.path()), ("--rules", "--routines"), (self.path(), "--json", "--html", "x"), (self.path(), "--processes", "--html", "x"), (self.path(), self.path(), "--processes"), (self.path(), "--nonsense")):
             self.assertEqual(tailrace("report", *arguments).returncode, 2, arguments)
 
     def test_a_page_in_the_place_of_its_report(self):
@@ -192,6 +271,16 @@ class NoReports(Files, unittest.TestCase):
         put(self.path(), report())
         self.fails(1, "nowhere", arguments=("--html", self.path("nowhere/page.html")))
         self.assertEqual(sorted(os.listdir(self.directory.name)), ["run.json"])
+
+
+class Json(Files, unittest.TestCase):
+    def test_it_has_processes_if_asked_for_and_what_streams_say(self):
+        told = report(streams=[stream(writes_by="io_uring", offsets="one-sided")], stopped="signal SIGTERM")
+        self.assertNotIn("processes", json.loads(self.show(told, "--json")))
+        got = json.loads(self.show(told, "--json", "--processes"))
+        self.assertEqual([each["routines"] for each in got["processes"]], [each["routines"] for each in told["processes"]])
+        self.assertEqual(got["processes"][4]["encoders"], 2)
+        self.assertEqual((got["streams"][0]["writes_by"], got["streams"][0]["offsets"], got["run"]["stopped"]), ("io_uring", "one-sided", "signal SIGTERM"))
 
 
 class Compared(Files, unittest.TestCase):
@@ -218,7 +307,7 @@ class Compared(Files, unittest.TestCase):
         self.assertEqual(self.changes(run(4), run(16)), ["No routine changed by more than 0.5 % of the run."])
 
     def test_threads_of_servers_do_not_outweigh_their_number(self):
-        few, more = report([compute(0, skew=0.0), server(1, threads=64, encode=64.0)]), report([compute(0, skew=9.0), server(1, threads=64, encode=64.0 * 5)])
+        few, more = report([compute(0, skew=0.0), server(1, encoders=64, encode=64.0)]), report([compute(0, skew=9.0), server(1, encoders=64, encode=64.0 * 5)])
         self.assertIn("skew", self.changes(few, more)[0])
 
     def test_streams_are_matched_by_name(self):
@@ -232,8 +321,20 @@ class Compared(Files, unittest.TestCase):
 
     def test_roles_that_one_run_lacks_have_no_change(self):
         text = self.compared(report([both(0, encode=5.0)]), report())
-        self.assertIn("ranks that compute and write (1 and none)", text)
         self.assertIn("threads of servers (none and 1)", text)
+
+    def test_ranks_without_servers_are_compared_with_those_that_have_some(self):
+        text = self.compared(report([both(0, encode=5.0)]), report([compute(0), server(1)]))
+        self.assertIn("ranks that compute and write, compute ranks (1 and 1)", text)
+        self.assertRegex(text, r"encode +5[.]00 s +0 s")
+        self.assertIn("encode of the ranks that compute and write: 5.00 s -> 0 s", self.changes(report([both(0, encode=5.0)]), report([compute(0), server(1)]))[0])
+        self.assertIn("encode of the compute ranks: 0 s -> 5.00 s", self.changes(report([compute(0), server(1)]), report([both(0, encode=5.0)]))[0])
+
+    def test_small_changes_and_changes_from_nothing(self):
+        text = self.compared(report(elapsed_seconds=100.0), report(elapsed_seconds=100.07))
+        self.assertIn("+0.1 %", text)
+        self.assertNotIn("+<", text)
+        self.assertNotIn("x -", self.compared(report([compute(0, capture=1e-320)]), report([compute(0, capture=50.0)])))
 
     def test_old_reports_compare_by_their_streams(self):
         other = old_report()
@@ -339,6 +440,26 @@ class Pages(Files, unittest.TestCase):
         Path(self.path("page.html")).write_text("before", encoding="utf-8")
         self.page(report())
         self.assertEqual(sorted(os.listdir(self.directory.name)), ["0.json", "page.html"])
+
+    def test_a_link_stays_one_and_a_pipe_too(self):
+        put(self.path(), report())
+        Path(self.path("target")).write_text("before", encoding="utf-8")
+        for name, target in (("link", "target"), ("dangling", "new")):
+            os.symlink(target, self.path(name))
+            self.assertEqual(tailrace("report", self.path(), "--html", self.path(name)).returncode, 0)
+            self.assertTrue(os.path.islink(self.path(name)))
+            self.assertIn("<!doctype html>", Path(self.path(target)).read_text(encoding="utf-8"))
+        os.mkfifo(self.path("pipe"))
+        got = []
+        reader = threading.Thread(target=lambda: got.append(Path(self.path("pipe")).read_text(encoding="utf-8")), daemon=True)
+        reader.start()
+        self.assertEqual(tailrace("report", self.path(), "--html", self.path("pipe")).returncode, 0)
+        reader.join(20)
+        self.assertTrue(got and got[0].endswith("</html>\n"))
+        self.assertTrue(Path(self.path("pipe")).is_fifo())
+
+    def test_pages_have_no_marks_of_markdown(self):
+        self.assertNotIn("`", self.page(report(many(64 + 65)))[1])
 
     def test_a_dash_is_standard_output(self):
         self.assertTrue(self.show(report(), "--html", "-").startswith("<!doctype html>"))

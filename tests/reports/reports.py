@@ -19,23 +19,24 @@ def compute(rank, elapsed=100.0, **routines):
     """A compute rank. What is not said computes."""
     told = {"capture": 0.0, "staging_full": 0.0, "skew": 0.0, "message": 0.0, "barrier": 0.0, "get_wait": 0.0, **routines}
     told["model"] = elapsed - sum(told.values())
-    return {"rank": rank, "role": "compute", "node": 0, "threads": 0, "elapsed_seconds": elapsed, "routines": told, "threads_routines": {}}
+    return {"rank": rank, "role": "compute", "node": 0, "threads": 1, "elapsed_seconds": elapsed, "routines": told, "threads_routines": {}}
 
 
-def server(rank, elapsed=100.0, threads=2, own=None, **routines):
-    """A server: `own` are the routines of its own thread, the others those of its worker threads. What is not said is idle."""
+def server(rank, elapsed=100.0, encoders=2, storage=1, own=None, **routines):
+    """A server: `own` are the routines of its own thread, the others those of its threads, of which some encode and some write. What is not said is idle."""
+    threads = encoders + storage
     mine = {"assemble": 0.0, "message": 0.0, "barrier": 0.0, "wait_for_messages": 0.0, "wait_for_storage": 0.0, **(own or {})}
     mine["idle"] = elapsed - sum(mine.values())
     work = {"encode": 0.0, "assemble": 0.0, "write": 0.0, "fsync": 0.0, "commit": 0.0, "wait": 0.0, **routines}
     work["idle"] = threads * elapsed - sum(work.values())
-    return {"rank": rank, "role": "server", "node": 0, "threads": threads, "elapsed_seconds": elapsed, "routines": mine, "threads_routines": work}
+    return {"rank": rank, "role": "server", "node": 0, "threads": threads, "encoders": encoders, "elapsed_seconds": elapsed, "routines": mine, "threads_routines": work}
 
 
 def both(rank, elapsed=100.0, **routines):
     """A rank without servers: it computes and writes."""
     told = {"capture": 0.0, "encode": 0.0, "write": 0.0, "fsync": 0.0, "skew": 0.0, **routines}
     told["model"] = elapsed - sum(told.values())
-    return {"rank": rank, "role": "compute and server", "node": 0, "threads": 0, "elapsed_seconds": elapsed, "routines": told, "threads_routines": {}}
+    return {"rank": rank, "role": "compute and server", "node": 0, "threads": 1, "elapsed_seconds": elapsed, "routines": told, "threads_routines": {}}
 
 
 def stream(name="fc.grib2", **more):

@@ -85,6 +85,71 @@ class Watching(Files, unittest.TestCase):
         self.assertIn("ended 100 s", self.line(process))
         self.assertEqual(process.wait(WITHIN), 0)
 
+    def test_wait_passes_over_a_run_that_has_ended(self):
+        for state in ("ended", "failed"):
+            put(self.path(), report(state=state))
+            process = self.start("--wait")
+            self.assertEqual(self.line(process), f"{self.path()} is of a run that has ended; waiting for the next run\n")
+            put(self.path(), running(1.0))
+            self.assertIn("running 1.00 s", self.line(process))
+            put(self.path(), running(2.0, state="ended"))
+            self.assertIn("ended 2.00 s", self.line(process))
+            self.assertEqual(process.wait(WITHIN), 0)
+
+    def test_a_pipe_is_refused_at_once(self):
+        os.mkfifo(self.path())
+        for path in (self.path(), "/dev/zero"):
+            got = tailrace("top", path)
+            self.assertEqual(got.returncode, 2)
+            self.assertIn("a pipe or a device", got.stderr)
+
+    def test_an_interval_without_sense_is_refused(self):
+        put(self.path(), report())
+        for interval in ("nan", "-nan", "NAN", "inf", "0", "-1", "x"):
+            self.assertEqual(tailrace("top", self.path(), f"--interval={interval}").returncode, 2, interval)
+
+    def test_a_number_that_is_too_large_is_an_error(self):
+        put(self.path(), '{"compute_ranks": 1e999, "streams": []}')
+        self.assertEqual(tailrace("top", self.path()).returncode, 2)
+
+    def test_lines_that_nobody_takes_end_it(self):
+        put(self.path(), running(10.0))
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            got = subprocess.run([COMMAND, "top", self.path(), "--lines"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=WITHIN)
+        self.assertEqual(got.returncode, 1)
+        self.assertIn("standard output", got.stderr)
+        process = subprocess.Popen([COMMAND, "top", self.path(), *QUICK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, restore_signals=False, text=True)
+        self.addCleanup(self.end, process)
+        process.stdout.readline()
+        process.stdout.close()
+        put(self.path(), running(11.0))
+        self.assertEqual(process.wait(WITHIN), 1)
+        process.stdout = None
+
+    def test_processes_without_news_do_not_count_with_their_past(self):
+        def run(seconds, first, second, skew):
+            return report([compute(0, first, skew=skew), compute(1, second)], [stream()], elapsed_seconds=seconds, state="running", written=stamp())
+        put(self.path(), run(1000.0, 1000.0, 1000.0, 0.0))
+        process = self.start()
+        self.line(process)
+        put(self.path(), run(1001.0, 1001.0, 1000.0, 1.0))  # rank 1 has told nothing new
+        self.assertIn("compute ranks: skew 100 %", self.line(process))
+        put(self.path(), run(1002.0, 1001.0, 1000.0, 1.0))  # nobody has
+        self.assertIn("compute ranks: skew 100 %", self.line(process))
+        put(self.path(), run(1003.0, 1003.0, 1003.0, 1.0))
+        self.assertIn("compute ranks: model 100 %", self.line(process))
+
+    def test_threads_that_begin_meanwhile_have_not_been_idle_before(self):
+        def run(seconds, storage, encode):
+            return report([compute(0, seconds), server(1, seconds, encoders=1, storage=storage, encode=encode)], elapsed_seconds=seconds, state="running", written=stamp())
+        put(self.path(), run(1000.0, 0, 500.0))
+        process = self.start()
+        self.line(process)
+        put(self.path(), run(1001.0, 1, 501.0))
+        self.assertIn("threads of servers: encode 50 %, idle 50 %", self.line(process))
+        put(self.path(), run(1002.0, 0, 502.0))
+        self.assertIn("threads of servers: encode 100 %", self.line(process))
+
     def test_a_file_that_is_no_report_is_refused_at_once(self):
         put(self.path(), "{}")
         got = tailrace("top", self.path())
@@ -266,6 +331,48 @@ class Drawing(Files, unittest.TestCase):
         self.until("running")
         os.write(self.terminal, b"q")
         self.ends(process, 0)
+
+    def shell(self):
+        """Starts a shell whose job is `top`; what is written is for the shell, or for `top`."""
+        self.terminal, slave = pty.openpty()
+        self.addCleanup(os.close, self.terminal)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        self.slave, self.drawn = slave, ""
+        self.addCleanup(os.close, slave)
+
+        def own_terminal():
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+        process = subprocess.Popen(["/bin/bash", "--norc", "--noediting", "-i"], stdin=slave, stdout=slave, stderr=slave, preexec_fn=own_terminal, env={**os.environ, "PS1": "READY> ", "top": f"{COMMAND} top {self.path()} --interval 0.05"})
+        self.addCleanup(Watching.end, process)
+        self.until("READY> ")
+        return process
+
+    def say(self, text, answer):
+        self.drawn = ""
+        os.write(self.terminal, text)
+        self.until(answer)
+
+    def test_in_the_background_it_does_not_draw_over_the_shell(self):
+        put(self.path(), running(10.0))
+        self.shell()
+        self.say(b"$top &\n", "READY> ")
+        time.sleep(0.3)
+        self.say(b"echo a$((1+1))b\n", "a2b")
+        self.assertNotIn("\x1b[", self.drawn)
+        self.say(b"fg\n", "\x1b[?1049h")
+        self.until("running 10.0 s")
+        self.say(b"\x1a", "\x1b[?1049l")
+        self.until("READY> ")
+        self.say(b"bg\n", "READY> ")
+        time.sleep(0.3)
+        self.say(b"echo a$((1+1))b\n", "a2b")
+        self.assertNotIn("\x1b[", self.drawn)
+        self.say(b"fg\n", "running 10.0 s")
+        self.assertFalse(termios.tcgetattr(self.slave)[3] & termios.ECHO)
+        self.say(b"q", "READY> ")
+        self.assertIn("\x1b[?1049l", self.drawn)
+        self.say(b"echo $?; exit\n", "0")
 
 
 if __name__ == "__main__":

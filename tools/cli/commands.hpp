@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <exception>
 
 #include "ground/base/status.hpp"
 #include "ground/base/time_axis.hpp"
@@ -35,6 +36,17 @@ void add_run_state(CLI::App& app, int& exit);  // its exit codes are those of ru
 void add_settings(CLI::App& app, int& exit);
 void add_top(CLI::App& app, int& exit);
 void add_verify(CLI::App& app, int& exit);
+
+/// Returns what `work` returns; an exception of it becomes an error. By then `work` has given back what it
+/// has taken, as a terminal.
+template <typename Work>
+auto guarded(Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    return Status(Code::io, error.what());
+  }
+}
 
 /// Prints the error of `command` to standard error. Returns the exit code that fits it.
 int report(const char* command, const Status& status);

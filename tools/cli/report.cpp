@@ -20,7 +20,9 @@ namespace tailrace::cli {
 namespace {
 
 struct ReportRequest {
-  std::vector<std::string> paths;  // one, or two to compare
+  std::string first;
+  std::string second;              // to compare with; "" = none
+  std::vector<std::string> paths;  // of those that are given
   std::string page;                // a file; "" = none
   bool json = false;
   bool processes = false;
@@ -29,12 +31,40 @@ struct ReportRequest {
   bool markdown = false;
 };
 
-/// Writes a page beside its name and renames it: nobody sees half of one.
-Status write_page(const std::string& path, const std::string& text) {
-  if (path == "-") {
+/// Writes into what is no file of bytes on its own: a pipe, a terminal, a device.
+Status write_in_place(const std::string& path, const std::string& text) {
+  std::FILE* const file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) return io_error("open", path, errno);
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const int error = errno;
+  if (!is_written) {
+    std::fclose(file);
+    return io_error("write", path, error);
+  }
+  return std::fclose(file) == 0 ? Status() : io_error("write", path, errno);
+}
+
+/// Returns the file that a chain of symbolic links leads to; it may be missing.
+std::string behind_links(std::string path) {
+  std::error_code none;  // that is what a name without a file, or without a link, is
+  for (int links = 0; links < 40 && std::filesystem::is_symlink(path, none); ++links) {
+    const std::filesystem::path next = std::filesystem::read_symlink(path, none);
+    path = (next.is_absolute() ? next : std::filesystem::path(path).parent_path() / next).string();
+  }
+  return path;
+}
+
+/// Writes a page beside its name and renames it: nobody sees half of one. Links stay links.
+Status write_page(const std::string& name, const std::string& text) {
+  if (name == "-") {
     std::fputs(text.c_str(), stdout);
     return {};
   }
+  std::error_code none;
+  const std::filesystem::file_status there = std::filesystem::status(name, none);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+    return write_in_place(name, text);
+  const std::string path = behind_links(name);
   const Result<storage::Temporary> temporary = storage::make_temporary(path);
   TR_TRY(temporary.status());
   Status status = temporary->file->write(std::as_bytes(std::span(text)), 0);
@@ -54,7 +84,7 @@ void print_table_of(const ReportRequest& request) {
     }
   }
   const std::string text =
-      request.markdown ? reports::table_markdown(cells) : reports::table_text(cells, cells[0].size());
+      request.markdown ? reports::table_markdown(cells) : reports::paragraphs_of(cells, width_of_output());
   std::fputs(text.c_str(), stdout);
 }
 
@@ -71,6 +101,8 @@ Status check_page(const ReportRequest& request) {
 
 Status print_runs(const ReportRequest& request) {
   TR_TRY(check_page(request));
+  if (request.processes && request.paths.size() == 2)
+    return {Code::argument, "--processes has rows for one report; with two, means of processes are compared"};
   std::vector<reports::Run> runs;
   for (const std::string& path : request.paths) {
     Result<reports::Run> run = reports::read_run(path);
@@ -83,7 +115,9 @@ Status print_runs(const ReportRequest& request) {
                       compares ? reports::page_of(runs[0], runs[1]) : reports::page_of(runs[0]));
   std::string text;
   if (request.json)
-    text = (compares ? reports::comparison_json(runs[0], runs[1]) : reports::report_json(runs[0])) + "\n";
+    text = (compares ? reports::comparison_json(runs[0], runs[1])
+                     : reports::report_json(runs[0], request.processes)) +
+           "\n";
   else if (compares)
     text = reports::comparison_text(runs[0], runs[1], width_of_output());
   else
@@ -93,13 +127,14 @@ Status print_runs(const ReportRequest& request) {
 }
 
 void add_report_options(CLI::App& command, ReportRequest& request) {
-  command
-      .add_option("REPORT", request.paths, "the file that TAILRACE_REPORT named; with two, they are compared")
-      ->expected(1, 2);
+  command.add_option("REPORT", request.first, "the file that TAILRACE_REPORT named");
+  command.add_option("SECOND", request.second, "that of another run, to compare the two");
   CLI::Option* const page = command.add_option(
       "--html", request.page, "writes a page with charts to this file; - is standard output");
-  command.add_flag("--json", request.json, "prints the tables as JSON")->excludes(page);
-  command.add_flag("--processes", request.processes, "prints a row for each process, too");
+  command.add_flag("--json", request.json, "prints the figures of the tables and the advice as JSON")
+      ->excludes(page);
+  command.add_flag("--processes", request.processes, "prints a row for each process, too; also as JSON")
+      ->excludes(page);
   CLI::Option* const rules = command.add_flag("--rules", request.rules, "lists the rules of the advice");
   command.add_flag("--routines", request.routines, "lists the routines and what they mean")->excludes(rules);
   command.add_flag("--markdown", request.markdown, "with --rules or --routines: as docs/reports.md has them");
@@ -127,8 +162,10 @@ void add_report(CLI::App& app, int& exit) {
       exit = Exit::done;
       return;
     }
-    if (request->paths.empty()) throw CLI::RequiredError("REPORT");
-    const Status status = print_runs(*request);
+    if (request->first.empty()) throw CLI::RequiredError("REPORT");
+    request->paths = {request->first};
+    if (!request->second.empty()) request->paths.push_back(request->second);
+    const Status status = guarded([&] { return print_runs(*request); });
     exit = status.is_ok() ? Exit::done : report("report", status);
   });
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
+#include <string>
 
 #include "../report/follow.hpp"
 #include "commands.hpp"
@@ -10,7 +13,7 @@ namespace tailrace::cli {
 namespace {
 
 int run_top(const reports::FollowRequest& request) {
-  const Result<reports::Followed> followed = reports::follow(request);
+  const Result<reports::Followed> followed = guarded([&] { return reports::follow(request); });
   if (!followed.is_ok()) return report("top", followed.status());
   // The shell is to see that a signal has ended the command, so that its loops end, too.
   if (followed->signal != 0) std::raise(followed->signal);
@@ -26,8 +29,16 @@ void add_top(CLI::App& app, int& exit) {
   command->add_flag(
       "--lines", request->lines,
       "prints a line for each news in place of drawing on the terminal; so does output that is no terminal");
-  command->add_flag("--wait", request->waits, "waits for a file that is not there yet");
+  command->add_flag(
+      "--wait", request->waits,
+      "waits for a file that is not there yet, or that is of a run that has ended: for the next run's");
   command->add_option("--interval", request->interval, "seconds between two looks (default: 1)")
+      ->check(CLI::Validator(
+          [](std::string& text) {
+            // No range refuses what is no number: every comparison with it is false.
+            return std::isfinite(std::strtod(text.c_str(), nullptr)) ? std::string() : "must be a number";
+          },
+          ""))
       ->check(CLI::Range(0.05, 3600.0));
   command->footer(
       "Ends when the job has ended. q or Ctrl-C ends it before; the job does not notice.\n\n"

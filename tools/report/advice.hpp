@@ -36,7 +36,8 @@ bool can_advise(const Run& run);
 /// Returns the sentence for a run without advice.
 std::string no_advice(const Run& run);
 
-/// Returns "no news for 40 s: is the job alive?" if a running job's report is that old, else "".
-std::string no_news(double age_seconds);
+/// Returns "no news for 40 s: is the job alive?" if a running job's report is that old, else "". Without
+/// servers it says that rank 0 has not called the library: it writes the report inside its calls.
+std::string no_news(const Run& run, double age_seconds);
 
 }  // namespace tailrace::reports

@@ -19,6 +19,8 @@ Json head_of(const Run& run) {
   const Totals totals = totals_of(run);
   Json json{{"path", run.path},
             {"state", name_of(run.state)},
+            {"begun", run.begun},
+            {"written", run.written},
             {"elapsed_seconds", value_of(run.elapsed)},
             {"compute_ranks", run.compute_ranks},
             {"servers", run.servers},
@@ -34,6 +36,7 @@ Json head_of(const Run& run) {
             {"in_calls_seconds_mean", totals.blocked}};
   if (run.elapsed.value_or(0) > 0) json["bytes_per_second"] = totals.bytes_durable / *run.elapsed;
   if (!run.error.empty()) json["error"] = run.error;
+  if (!run.stopped.empty()) json["stopped"] = run.stopped;
   return json;
 }
 
@@ -58,6 +61,23 @@ Json role_json(const RoleFigures& role) {
           {"routines", std::move(routines)}};
 }
 
+Json seconds_json(const Seconds& all) {
+  Json json = Json::object();
+  for (const auto& [name, seconds] : all) json[name] = seconds;
+  return json;
+}
+
+Json process_json(const Process& process) {
+  return {{"rank", process.rank},
+          {"role", process.role},
+          {"node", process.node},
+          {"threads", process.threads},
+          {"encoders", process.encoders},
+          {"elapsed_seconds", process.elapsed},
+          {"routines", seconds_json(process.routines)},
+          {"threads_routines", seconds_json(process.thread_routines)}};
+}
+
 Json spread_json(const Spread& spread) {
   return {{"sum", spread.sum},
           {"median", spread.median},
@@ -78,6 +98,8 @@ Json stream_json(const Stream& stream) {
   }
   json["method"] = stream.method;
   if (!stream.method_chosen.empty()) json["method_chosen"] = stream.method_chosen;
+  if (!stream.writes_by.empty()) json["writes_by"] = stream.writes_by;
+  if (!stream.offsets.empty()) json["offsets"] = stream.offsets;
   json["records"] = stream.records;
   json["bytes_captured"] = stream.bytes_captured;
   json["bytes_written"] = stream.bytes_written;
@@ -97,7 +119,7 @@ std::string text_of_json(const Json& json) {
 
 }  // namespace
 
-std::string report_json(const Run& run) {
+std::string report_json(const Run& run, bool processes) {
   Json json{{"run", head_of(run)},
             {"remarks", remarks(run)},
             {"advice", Json::array()},
@@ -109,6 +131,9 @@ std::string report_json(const Run& run) {
     json["advice"].push_back(std::move(advice));
   }
   for (const RoleFigures& role : figures_of(run)) json["roles"].push_back(role_json(role));
+  for (const Process& process : run.processes) {
+    if (processes) json["processes"].push_back(process_json(process));
+  }
   for (const Stream& stream : run.streams) json["streams"].push_back(stream_json(stream));
   return text_of_json(json);
 }

@@ -8,7 +8,7 @@
 namespace tailrace::reports {
 
 /// Returns the tables and the advice of a report as JSON.
-std::string report_json(const Run& run);
+std::string report_json(const Run& run, bool processes);
 /// Returns a comparison as JSON.
 std::string comparison_json(const Run& before, const Run& after);
 

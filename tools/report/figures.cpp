@@ -139,9 +139,23 @@ Share share_of(const Run& run, bool (*chosen)(const Process&), bool of_threads,
   return all;
 }
 
+Share encoding_of(const Process& server) {
+  Share share = share_of(server, true, {"encode", "assemble"});
+  if (server.encoders > 0 && server.encoders < server.threads)
+    share.of = std::max(share.seconds, server.encoders * server.elapsed);
+  return share;
+}
+
+Share storing_of(const Process& server) {
+  Share share = share_of(server, true, {"write", "fsync", "commit", "wait"});
+  if (server.encoders > 0 && server.encoders < server.threads)
+    share.of = std::max(share.seconds, (server.threads - server.encoders) * server.elapsed);
+  return share;
+}
+
 double load_of(const Process& server) {
   const Share own = share_of(server, false, {"idle"}), threads = share_of(server, true, {"idle"});
-  double load = 0;
+  double load = std::max(encoding_of(server).value(), storing_of(server).value());
   for (const Share& share : {own, threads}) {
     if (share.of > 0) load = std::max(load, 1 - share.value());
   }

@@ -68,7 +68,12 @@ Share share_of(const Run& run, bool (*chosen)(const Process&), bool of_threads,
 /// Returns the same of one process.
 Share share_of(const Process& process, bool of_threads, std::initializer_list<std::string_view> names);
 
-/// Returns how busy a server was, from 0 to 1: the busier of its own thread and its worker threads.
+/// Return how busy the threads that encode were, and those that write: a server has some for each. Where the
+/// report does not tell them apart, they are all its threads.
+Share encoding_of(const Process& server);
+Share storing_of(const Process& server);
+/// Returns how busy a server was, from 0 to 1: the busiest of its own thread, the threads that encode and
+/// those that write.
 double load_of(const Process& server);
 
 /// What the streams of a run sum up to.

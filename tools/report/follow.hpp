@@ -11,7 +11,7 @@ namespace tailrace::reports {
 struct FollowRequest {
   std::string path;
   bool lines = false;     // lines in place of a screen that is drawn anew
-  bool waits = false;     // for a file that is not there yet
+  bool waits = false;     // for a file that is not there yet, or is of a run that has ended
   double interval = 1.0;  // seconds between two looks
 };
 
@@ -22,7 +22,8 @@ struct Followed {
 };
 
 /// Local. Blocks until the job has ended or failed, or the user ends it. Draws on the terminal or prints
-/// lines meanwhile. Returns an error if there is no report, or none that can be read for some seconds.
+/// lines meanwhile. Returns an error if there is no report, or none that can be read for some seconds, or if
+/// the lines cannot be printed.
 Result<Followed> follow(const FollowRequest& request);
 
 }  // namespace tailrace::reports

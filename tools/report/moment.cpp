@@ -26,21 +26,54 @@ Seconds added(const Seconds& before, const Seconds& now) {
   return all;
 }
 
-/// Returns a run with what its processes did between two looks, or since it began.
-Run between(const Moment& moment) {
-  Run run = moment.now;
-  if (moment.passed() <= 0) return run;
+/// Returns what a process did between two looks.
+Process between(const Process& before, const Process& now) {
+  Process process = now;
+  process.elapsed -= before.elapsed;
+  process.routines = added(before.routines, now.routines);
+  process.thread_routines = added(before.thread_routines, now.thread_routines);
+  // Threads may have begun meanwhile: then idle counts from the beginning of the run for each of them.
+  double busy = 0;
+  for (const auto& [name, seconds] : process.thread_routines) busy += name == "idle" ? 0 : seconds;
+  for (auto& [name, seconds] : process.thread_routines) {
+    if (name == "idle" && process.threads > 0)
+      seconds = std::max(0.0, process.threads * process.elapsed - busy);
+  }
+  return process;
+}
+
+bool has_role(const std::vector<Process>& processes, const std::string& role) {
+  return std::ranges::any_of(processes, [&role](const Process& each) { return each.role == role; });
+}
+
+/// Returns what Moment::recent has.
+std::vector<Process> recent_of(const Run& now, const Moment* earlier) {
+  if (earlier == nullptr || earlier->now.begun != now.begun) return now.processes;
   std::map<std::int64_t, const Process*> before;
-  for (const Process& process : moment.before->processes) before[process.rank] = &process;
-  for (Process& process : run.processes) {
+  for (const Process& process : earlier->now.processes) before[process.rank] = &process;
+  std::vector<Process> recent;
+  for (const Process& process : now.processes) {
     const auto found = before.find(process.rank);
     // The figures of a rank are those of its last message, which may be the same.
-    if (found == before.end() || found->second->elapsed >= process.elapsed) continue;
-    process.elapsed -= found->second->elapsed;
-    process.routines = added(found->second->routines, process.routines);
-    process.thread_routines = added(found->second->thread_routines, process.thread_routines);
+    if (found != before.end() && found->second->elapsed < process.elapsed)
+      recent.push_back(between(*found->second, process));
   }
-  return run;
+  // Roles of which nobody has news, or of which all are new.
+  const std::vector<Process> news = recent;
+  for (const Process& process : earlier->recent) {
+    if (!has_role(news, process.role)) recent.push_back(process);
+  }
+  const std::vector<Process> known = recent;
+  for (const Process& process : now.processes) {
+    if (!has_role(known, process.role)) recent.push_back(process);
+  }
+  return recent;
+}
+
+std::vector<RoleFigures> recent_figures(const Moment& moment) {
+  Run run;
+  run.processes = moment.recent;
+  return figures_of(run);
 }
 
 /// Returns "model 96 %, skew 2.1 %": the routines with the largest shares.
@@ -68,13 +101,12 @@ std::string state_text(const Moment& moment) {
 /// Returns the sentence about a report that nobody writes any more; "" if there is news.
 std::string silence_of(const Moment& moment) {
   const State state = moment.now.state;
-  return state == State::ended || state == State::failed ? "" : no_news(moment.age_seconds);
+  return state == State::ended || state == State::failed ? "" : no_news(moment.now, moment.age_seconds);
 }
 
 std::string steps_text(const Totals& totals) {
-  if (!totals.durable_steps) return counted(std::llround(totals.steps), "step");
-  return cat(count_text(*totals.durable_steps), " of ", counted(std::llround(totals.steps), "step"),
-             " durable");
+  if (!totals.durable_steps) return count_of(totals.steps, "step");
+  return cat(count_text(*totals.durable_steps), " of ", count_of(totals.steps, "step"), " durable");
 }
 
 const Stream* earlier(const Moment& moment, const Stream& stream) {
@@ -128,6 +160,15 @@ void add_advice(const Run& run, std::size_t width, std::vector<std::string>& lin
 
 }  // namespace
 
+Moment Moment::after(std::optional<Moment> earlier, Run now, double age_seconds) {
+  Moment moment;
+  moment.age_seconds = age_seconds;
+  moment.recent = recent_of(now, earlier ? &*earlier : nullptr);
+  moment.now = std::move(now);
+  if (earlier) moment.before = std::move(earlier->now);
+  return moment;
+}
+
 double Moment::passed() const {
   if (!before || before->begun != now.begun) return 0;
   return std::max(0.0, now.elapsed.value_or(0) - before->elapsed.value_or(0));
@@ -136,17 +177,16 @@ double Moment::passed() const {
 std::vector<std::string> frame_of(const Moment& moment, std::size_t width) {
   const Run& run = moment.now;
   const Totals totals = totals_of(run);
-  std::vector<std::string> lines{cat(state_text(moment), ", ",
-                                     counted(std::llround(run.compute_ranks), "rank"), ", ",
-                                     counted(std::llround(run.servers), "server"), ", report of ",
+  std::vector<std::string> lines{cat(state_text(moment), ", ", count_of(run.compute_ranks, "rank"), ", ",
+                                     count_of(run.servers, "server"), ", report of ",
                                      whole_seconds_text(moment.age_seconds), " ago: ", plain(run.path))};
   const std::string silence = silence_of(moment);
   if (!silence.empty()) lines.push_back(silence);
-  if (!run.error.empty()) lines.push_back(cat("error: ", plain(run.error)));
+  if (!run.error.empty()) lines.push_back(cat("error: ", shortened(plain(run.error), 2000)));
   lines.emplace_back();
   const Totals before = moment.before ? totals_of(*moment.before) : Totals{};
   const double passed = moment.passed();
-  const std::vector<RoleFigures> roles = figures_of(between(moment));
+  const std::vector<RoleFigures> roles = recent_figures(moment);
   std::size_t label = 8;
   for (const RoleFigures& role : roles) label = std::max(label, characters_in(role.title()));
   const auto add = [&](std::string title, const std::string& text) {
@@ -179,8 +219,7 @@ std::string line_of(const Moment& moment) {
     line +=
         cat(", ", rate_text(totals_of(*moment.before).bytes_written, totals.bytes_written, moment.passed()),
             " now");
-  for (const RoleFigures& role : figures_of(between(moment)))
-    line += cat("; ", role.title(), ": ", largest(role));
+  for (const RoleFigures& role : recent_figures(moment)) line += cat("; ", role.title(), ": ", largest(role));
   const std::string silence = silence_of(moment);
   return silence.empty() ? line : cat(line, "; ", silence);
 }

@@ -16,6 +16,12 @@ struct Moment {
   Run now;
   std::optional<Run> before;  // nothing: this is the first look
   double age_seconds = 0;     // since the report was written
+  /// What the processes did since the look before. Those without news are left out; a role of which none has
+  /// any keeps what it did when it had. At the first look: since the run began.
+  std::vector<Process> recent;
+
+  /// Makes the moment of a new report after an earlier moment, if there was one.
+  static Moment after(std::optional<Moment> earlier, Run now, double age_seconds);
 
   /// Returns the seconds of the run between the two; 0 if there are none.
   [[nodiscard]] double passed() const;

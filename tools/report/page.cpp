@@ -136,7 +136,7 @@ std::string role_card(const Run& run, const RoleFigures& role, std::size_t numbe
   out += cat(legend_of({role}), "<div class=\"scroll\">", svg_of(chart), "</div>\n",
              table_html(role_table(role)));
   if (role.processes > static_cast<double>(kMostBars))
-    return out + paragraph("about", "`tailrace report --processes` prints a row for each of them.") +
+    return out + paragraph("about", "tailrace report --processes prints a row for each of them.") +
            "</section>\n";
   return out + cat("<details><summary>Seconds of each process</summary>",
                    table_html(process_table(run, role)), "</details></section>\n");

@@ -12,7 +12,8 @@ constexpr std::string_view kRank = "compute ranks", kServer = "servers", kWorker
 constexpr std::string_view kBoth = "compute ranks, servers";
 
 constexpr Routine kRoutines[] = {
-    {"model", Kind::program, kRank, "the program computes: all that is not in a call of the library",
+    {"model", Kind::program, kRank,
+     "the program computes; also what collective files, checkpoints and shared files copy, read and write",
      "nothing: this is what the job is for"},
     {"capture", Kind::work, kRank, "puts copy arrays into the staging memory, or accumulate them",
      "fewer fields or levels; a section or stride in `define`; one server on each node"},
@@ -46,8 +47,8 @@ constexpr Routine kRoutines[] = {
      "fewer, larger steps"},
     {"wait_for_encoding", Kind::waits, kServer, "a server waits for its threads to encode",
      "more `TAILRACE_THREADS`; `packing=simple`; fewer bits"},
-    {"wait", Kind::waits, kWorker, "a thread waits for another one of its server, or for memory",
-     "a larger `TAILRACE_STAGING`"},
+    {"wait", Kind::waits_storage, kWorker, "waits for room on a full disk (`on_full=wait`)",
+     "room; fewer bytes"},
     {"idle", Kind::idle, "servers and their threads", "nothing to do: ready for the next step",
      "fewer servers, if it is most of the time"},
 };

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "run.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "ground/base/calendar.hpp"
 #include "ground/base/text.hpp"
+#include "words.hpp"
 
 namespace tailrace::reports {
 
@@ -82,6 +85,8 @@ Process process_of(const Json& json) {
   if (process.role.empty()) process.role = "compute";
   process.node = integer(json, "node");
   process.threads = amount(json, "threads");
+  process.encoders = amount(json, "encoders");
+  if (process.encoders == 0) process.encoders = process.threads;
   process.elapsed = amount(json, "elapsed_seconds");
   process.routines = seconds(json, "routines");
   process.thread_routines = seconds(json, "threads_routines");
@@ -185,6 +190,15 @@ Run run_of(const std::string& path, const Json& json) {
   return run;
 }
 
+/// Closes a file at the end of its life.
+struct Closing {
+  explicit Closing(int file) : file(file) {}
+  ~Closing() { ::close(file); }
+  Closing(const Closing&) = delete;
+  Closing& operator=(const Closing&) = delete;
+  int file;
+};
+
 }  // namespace
 
 Result<Run> parse_run(const std::string& path, const std::string& text) {
@@ -192,7 +206,8 @@ Result<Run> parse_run(const std::string& path, const std::string& text) {
     return Status(Code::corrupt,
                   cat(path, ": is empty; a report is replaced as a whole, never written in place"));
   try {
-    const Json json = Json::parse(text);
+    // Names may have the bytes of an older encoding. They do not take the figures with them.
+    const Json json = Json::parse(as_utf8(text));
     const Json* const streams = find(json, "streams");
     if (streams == nullptr || !streams->is_array() || find(json, "compute_ranks") == nullptr) {
       const bool is_trace = find(json, "traceEvents") != nullptr;
@@ -209,26 +224,37 @@ Result<Run> parse_run(const std::string& path, const std::string& text) {
                                        "; the library replaces a report as a whole: was it copied halfway?"));
     return Status(Code::format, cat(path, ": is no report: no JSON from byte ", error.byte,
                                     " on; TAILRACE_REPORT=run.json has the library write a report"));
+  } catch (const Json::exception&) {  // a number that no double holds
+    return Status(Code::format,
+                  cat(path, ": is no report of the library: it has a number that is too large"));
   }
 }
 
-Result<std::string> read_text(const std::string& path) {
+Result<std::string> read_text(const std::string& path, Reads reads) {
   constexpr std::size_t most = std::size_t{1} << 30;
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return io_error("open", path, errno != 0 ? errno : EIO);
+  const int flags = reads == Reads::files ? O_RDONLY | O_CLOEXEC | O_NONBLOCK : O_RDONLY | O_CLOEXEC;
+  const int file = ::open(path.c_str(), flags);
+  if (file < 0) return io_error("open", path, errno);
+  const Closing closing{file};
+  struct stat status {};
+  if (reads == Reads::files && ::fstat(file, &status) == 0 && !S_ISREG(status.st_mode) &&
+      !S_ISDIR(status.st_mode))
+    return Status(Code::format,
+                  cat(path, ": is a pipe or a device, which cannot be looked at again and again"));
   std::string text;
-  std::array<char, 65536> buffer{};
-  while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) {
-    text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
+  std::vector<char> buffer(65536);
+  for (;;) {
+    const ssize_t got = ::read(file, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return io_error("read", path, errno);
+    if (got == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
     if (text.size() > most) return Status(Code::format, cat(path, ": is no report: it has more than 1 GiB"));
   }
-  if (file.bad() || (text.empty() && errno != 0)) return io_error("read", path, errno != 0 ? errno : EIO);
-  return text;
 }
 
 Result<Run> read_run(const std::string& path) {
-  const Result<std::string> text = read_text(path);
+  const Result<std::string> text = read_text(path, Reads::all);
   TR_TRY(text.status());
   return parse_run(path, *text);
 }

@@ -32,7 +32,8 @@ struct Process {
   std::int64_t rank = 0;
   std::string role;
   std::int64_t node = 0;
-  double threads = 0;  // that work for the rank
+  double threads = 0;   // that work for the rank
+  double encoders = 0;  // those of them that encode; all, if the report does not say
   double elapsed = 0;
   Seconds routines;         // of the rank's own thread
   Seconds thread_routines;  // summed over its worker threads
@@ -97,11 +98,12 @@ struct Run {
 /// The newest version of reports that this command knows.
 inline constexpr std::int64_t newest_version = 2;
 
-/// Local. Reads the report at `path`. Returns Code::io if there is none, Code::format if the file is no
-/// report, and Code::corrupt if it ends in the middle.
+/// Local. Reads the report at `path`, which may be a pipe. Returns Code::io if there is none, Code::format if
+/// the file is no report, and Code::corrupt if it ends in the middle.
 Result<Run> read_run(const std::string& path);
-/// The two halves of read_run().
-Result<std::string> read_text(const std::string& path);
+/// The two halves of read_run(). With Reads::files, pipes and devices are refused: reading them may block.
+enum class Reads { files, all };
+Result<std::string> read_text(const std::string& path, Reads reads);
 Result<Run> parse_run(const std::string& path, const std::string& text);
 
 /// Returns "running", "ended", "failed" or "unknown".

@@ -14,6 +14,8 @@ namespace {
 
 constexpr double kShort = 5;       // seconds: a run of which most is beginning and end
 constexpr std::size_t kName = 40;  // characters of a stream's name in a table
+constexpr std::size_t kWhy = 300;  // characters of a reason, or of an error's text
+constexpr std::size_t kError = 2000;
 
 std::string times_text(const Run& run) {
   if (run.begun.empty()) return run.written.empty() ? "" : cat(", written at ", plain(run.written));
@@ -24,9 +26,12 @@ std::string state_line(const Run& run) {
   const std::string for_so_long = run.elapsed ? seconds_text(*run.elapsed) : "";
   std::string line = cat(plain(run.path), ": ");
   switch (run.state) {
-    case State::running:
+    case State::running: {
+      const double age = age_of(run).value_or(0);
       line += for_so_long.empty() ? "running" : "running for " + for_so_long;
+      if (!no_news(run, age).empty()) line += cat(" when it was written, ", whole_seconds_text(age), " ago");
       break;
+    }
     case State::ended:
       line += for_so_long.empty() ? "ended" : "ended after " + for_so_long;
       break;
@@ -40,14 +45,18 @@ std::string state_line(const Run& run) {
 }
 
 std::string ranks_line(const Run& run) {
-  std::string line = counted(std::llround(run.compute_ranks), "compute rank");
-  double threads = 0;
+  std::string line = count_of(run.compute_ranks, "compute rank");
+  double threads = 0, encoders = 0;
   for (const Process& process : run.processes) {
-    if (serves(process)) threads += process.threads;
+    if (!serves(process)) continue;
+    threads += process.threads;
+    encoders += process.encoders;
   }
-  line += run.servers > 0 ? cat(", ", counted(std::llround(run.servers), "server")) : ", no server";
-  if (run.servers > 0 && threads > 0) line += cat(" with ", counted(std::llround(threads), "thread"));
-  if (run.version >= 2) line += cat(", ", counted(std::llround(run.nodes), "node"));
+  line += run.servers > 0 ? cat(", ", count_of(run.servers, "server")) : ", no server";
+  if (run.servers > 0 && threads > 0) line += cat(" with ", count_of(threads, "thread"));
+  if (run.servers > 0 && encoders < threads)
+    line += cat(" (", count_text(encoders), encoders == 1 ? " encodes)" : " encode)");
+  if (run.version >= 2) line += cat(", ", count_of(run.nodes, "node"));
   if (run.staging_bytes)
     line +=
         cat(", staging of ", size_text(static_cast<Bytes>(std::min(*run.staging_bytes, 9e18))), " on each");
@@ -56,9 +65,8 @@ std::string ranks_line(const Run& run) {
 
 std::string bytes_line(const Run& run, const Totals& totals) {
   std::string line;
-  if (totals.files) line += cat(counted(std::llround(*totals.files), "file"), ", ");
-  line += cat(counted(std::llround(totals.steps), "step"), " in ",
-              counted(std::llround(totals.streams), "stream"), ", ");
+  if (totals.files) line += cat(count_of(*totals.files, "file"), ", ");
+  line += cat(count_of(totals.steps, "step"), " in ", count_of(totals.streams, "stream"), ", ");
   if (totals.durable_steps && *totals.durable_steps < totals.steps)
     line += cat(count_text(*totals.durable_steps), " of them durable, ");
   line += cat(bytes_text(totals.bytes_captured), " captured, ", bytes_text(totals.bytes_written), " written");
@@ -91,8 +99,17 @@ double seconds_in(const Process& process, bool of_threads, const std::string& na
   return sum;
 }
 
-std::string block(const Titled& table) {
-  return table.cells.size() < 2 ? "" : cat("\n", table.title, "\n", table_text(table.cells, table.left));
+std::string block(const Titled& table, std::size_t width) {
+  if (table.cells.size() < 2) return "";
+  return cat("\n", wrapped(table.title, width, "  "), "\n", table_text(table.cells, table.left, width));
+}
+
+/// Removes a column.
+void drop(std::string_view head, Cells& cells) {
+  const auto found = std::ranges::find(cells[0], head);
+  if (found == cells[0].end()) return;
+  const auto column = found - cells[0].begin();
+  for (auto& line : cells) line.erase(line.begin() + column);
 }
 
 std::string advice_text(const Run& run, std::size_t width) {
@@ -103,20 +120,21 @@ std::string advice_text(const Run& run, std::size_t width) {
   return out;
 }
 
-/// Returns text of a table in which a column may not be taken for Markdown's.
-std::string threshold_text(const Rule& rule) { return cat(rule.threshold, " ", rule.unit); }
+std::string threshold_text(const Rule& rule) {
+  const bool is_one = rule.threshold == 1 && rule.unit.ends_with("s") && rule.unit.size() > 1;
+  return cat(rule.threshold, " ", is_one ? rule.unit.substr(0, rule.unit.size() - 1) : rule.unit);
+}
 
 }  // namespace
 
 std::vector<std::string> headline(const Run& run) {
   const Totals totals = totals_of(run);
   std::vector<std::string> lines{state_line(run)};
-  if (!run.error.empty()) lines.push_back(cat("error: ", plain(run.error)));
+  if (!run.error.empty()) lines.push_back(cat("error: ", shortened(plain(run.error), kError)));
   lines.push_back(ranks_line(run));
   if (totals.streams > 0) lines.push_back(bytes_line(run, totals));
   if (totals.inputs > 0)
-    lines.push_back(
-        cat(bytes_text(totals.bytes_read), " read by ", counted(std::llround(totals.inputs), "stream")));
+    lines.push_back(cat(bytes_text(totals.bytes_read), " read by ", count_of(totals.inputs, "stream")));
   if (run.compute_ranks > 0) lines.push_back(waits_line(run, totals));
   return lines;
 }
@@ -135,11 +153,12 @@ std::vector<std::string> remarks(const Run& run) {
   if (run.version > newest_version)
     all.push_back(cat("The report is of a newer version (", run.version, ") than this command (",
                       newest_version, "): what is new in it is not shown."));
-  if (!run.stopped.empty()) all.push_back(cat("The program was told to stop: ", plain(run.stopped), "."));
+  if (!run.stopped.empty())
+    all.push_back(cat("The program was told to stop: ", shortened(plain(run.stopped), kWhy), "."));
   const double failed = totals_of(run).failed_steps;
   if (failed > 0)
-    all.push_back(cat(counted(std::llround(failed), "step"), " failed, and ", failed == 1 ? "is" : "are",
-                      " not durable."));
+    all.push_back(
+        cat(count_of(failed, "step"), " failed, and ", failed == 1 ? "is" : "are", " not durable."));
   if (run.elapsed && *run.elapsed == 0)
     all.emplace_back("No time has passed yet, so there are no shares and rates.");
   if (run.elapsed.value_or(0) > 0 && *run.elapsed < kShort)
@@ -147,18 +166,18 @@ std::vector<std::string> remarks(const Run& run) {
                       "): beginning and end count for more than in a long one."));
   if (run.streams.empty()) all.emplace_back("No stream has been used.");
   if (run.state == State::running) {
-    const std::string silent = no_news(age_of(run).value_or(0));
+    const std::string silent = no_news(run, age_of(run).value_or(0));
     if (!silent.empty())
       all.push_back(upper_case(silent.substr(0, 1)) + silent.substr(1) + " The figures are those of then.");
   }
   return all;
 }
 
-Titled role_table(const RoleFigures& role) {
+Titled role_table(const RoleFigures& role, std::size_t width) {
   Titled table;
   table.left = 2;
-  table.title = cat(role.title(), ": ", counted(std::llround(role.processes), "process", "processes"));
-  if (role.of_threads) table.title += cat(" with ", counted(std::llround(role.threads), "thread"));
+  table.title = cat(role.title(), ": ", count_of(role.processes, "process", "processes"));
+  if (role.of_threads) table.title += cat(" with ", count_of(role.threads, "thread"));
   table.title += cat(", ", seconds_text(role.seconds), " in all; seconds of each process");
   table.cells.push_back({"routine", "", "summed", "share", "min", "median", "max"});
   for (const RoutineFigures& each : role.routines) {
@@ -169,6 +188,9 @@ Titled role_table(const RoleFigures& role) {
   }
   add_waits(role, Kind::waits_mpi, table.cells);
   add_waits(role, Kind::waits_storage, table.cells);
+  for (const std::string_view head : {"median", "min"}) {
+    if (width_of(table.cells) > width) drop(head, table.cells);
+  }
   return table;
 }
 
@@ -231,14 +253,16 @@ std::vector<std::string> stream_notes(const Run& run) {
   for (const Stream& stream : run.streams) {
     std::string text;
     if (!stream.method_chosen.empty())
-      text += cat("; method=auto took ", plain(stream.method), ": ", plain(stream.method_chosen));
-    if (!stream.writes_by.empty()) text += cat("; writes by ", plain(stream.writes_by));
-    if (!stream.offsets.empty()) text += cat("; offsets ", plain(stream.offsets));
-    if (stream.files) text += cat("; ", counted(std::llround(*stream.files), "file"));
+      text += cat("; method=auto took ", plain(stream.method), ": ",
+                  shortened(plain(stream.method_chosen), kWhy));
+    if (!stream.writes_by.empty()) text += cat("; writes by ", shortened(plain(stream.writes_by), kWhy));
+    if (!stream.offsets.empty()) text += cat("; offsets ", shortened(plain(stream.offsets), kWhy));
+    if (stream.files) text += cat("; ", count_of(*stream.files, "file"));
     if (stream.durable_steps && *stream.durable_steps < stream.steps)
-      text += cat("; ", count_text(*stream.durable_steps), " of ",
-                  counted(std::llround(stream.steps), "step"), " durable");
-    if (!stream.last_durable.empty()) text += cat("; last durable step: ", plain(stream.last_durable));
+      text +=
+          cat("; ", count_text(*stream.durable_steps), " of ", count_of(stream.steps, "step"), " durable");
+    if (!stream.last_durable.empty())
+      text += cat("; last durable step: ", shortened(plain(stream.last_durable), kWhy));
     if (!text.empty()) notes.push_back(cat(shortened(plain(stream.name), kName), ": ", text.substr(2)));
   }
   return notes;
@@ -266,19 +290,29 @@ Cells routines_table() {
   return cells;
 }
 
+std::string paragraphs_of(const Cells& table, std::size_t width) {
+  std::string out;
+  for (std::size_t i = 1; i < table.size(); ++i) {
+    out += cat(out.empty() ? "" : "\n", table[i][0], "\n");
+    for (std::size_t column = 1; column < table[i].size(); ++column)
+      out += cat("  ", wrapped(cat(table[0][column], ": ", table[i][column]), width - 2, "    "), "\n");
+  }
+  return out;
+}
+
 std::string report_text(const Run& run, bool processes, std::size_t width) {
   std::string out;
-  for (const std::string& line : headline(run)) out += line + "\n";
+  for (const std::string& line : headline(run)) out += wrapped(line, width, "  ") + "\n";
   for (const std::string& remark : remarks(run))
     out += cat("note: ", wrapped(remark, width - 6, "      "), "\n");
   out += advice_text(run, width);
   for (const RoleFigures& role : figures_of(run)) {
-    out += block(role_table(role));
-    if (processes) out += block(process_table(run, role));
+    out += block(role_table(role, width), width);
+    if (processes) out += block(process_table(run, role), width);
   }
-  out += block(output_table(run));
-  for (const std::string& note : stream_notes(run)) out += cat("  ", note, "\n");
-  return out + block(input_table(run));
+  out += block(output_table(run), width);
+  for (const std::string& note : stream_notes(run)) out += cat("  ", wrapped(note, width - 2, "    "), "\n");
+  return out + block(input_table(run), width);
 }
 
 }  // namespace tailrace::reports

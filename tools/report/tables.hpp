@@ -23,8 +23,9 @@ std::vector<std::string> headline(const Run& run);
 /// Returns sentences about what the report does not have, or what is strange about it.
 std::vector<std::string> remarks(const Run& run);
 
-/// Returns the seconds of a role's routines, and behind them its waiting for MPI and for storage.
-Titled role_table(const RoleFigures& role);
+/// Returns the seconds of a role's routines, and behind them its waiting for MPI and for storage. What does
+/// not fit into `width` is left out: first the median, then the least.
+Titled role_table(const RoleFigures& role, std::size_t width = 100000);
 /// Returns the seconds of each process of a role in each of its routines.
 Titled process_table(const Run& run, const RoleFigures& role);
 /// Return the streams that are written, and those that are read; without cells if there is none.
@@ -36,6 +37,8 @@ std::vector<std::string> stream_notes(const Run& run);
 /// Return the tables of all rules and routines, in Markdown's words.
 Cells rules_table();
 Cells routines_table();
+/// Returns such a table as paragraphs for a terminal of so many columns.
+std::string paragraphs_of(const Cells& table, std::size_t width);
 
 /// Returns all of a report as text for a terminal of so many columns; with `processes` also each process.
 std::string report_text(const Run& run, bool processes, std::size_t width);

@@ -289,6 +289,16 @@ class Drawing(Files, unittest.TestCase):
         os.write(self.terminal, b"q")
         self.ends(process, 0)
 
+    def test_what_it_leaves_behind_fits_into_the_terminal(self):
+        put(self.path(), running(10.0))
+        process = self.start(columns=60)
+        self.until("running")
+        put(self.path(), running(12.0, skew=4.0, state="ended", error="no room " * 40))
+        self.ends(process, 0)
+        left = self.drawn.split("\x1b[?1049l")[-1].replace("\r", "").splitlines()
+        self.assertGreater(len(left), 8)
+        self.assertEqual([line for line in left if len(line) > 60], [])
+
     def test_ctrl_c_ends_it(self):
         put(self.path(), running(10.0))
         process = self.start()

@@ -195,7 +195,10 @@ Result<Followed> follow(const FollowRequest& request) {
   if (!request.lines && ::isatty(STDOUT_FILENO) != 0) screen = std::make_unique<Screen>();
   Result<Followed> followed = follow_to_end(request, watched, *is_news, screen.get());
   screen.reset();
-  if (followed.is_ok() && watched.is_over()) std::fputs(farewell_of(watched.moment()->now).c_str(), stdout);
+  // Lines of a log are as long as they are.
+  const std::size_t width = ::isatty(STDOUT_FILENO) != 0 ? Screen::size().columns : 1'000'000;
+  if (followed.is_ok() && watched.is_over())
+    std::fputs(farewell_of(watched.moment()->now, width).c_str(), stdout);
   return followed;
 }
 

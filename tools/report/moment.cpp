@@ -224,10 +224,10 @@ std::string line_of(const Moment& moment) {
   return silence.empty() ? line : cat(line, "; ", silence);
 }
 
-std::string farewell_of(const Run& run) {
+std::string farewell_of(const Run& run, std::size_t width) {
   std::string text;
-  for (const std::string& line : headline(run)) text += line + "\n";
-  for (const Advice& advice : advise(run)) text += cat("- ", advice.text, "\n");
+  for (const std::string& line : headline(run)) text += wrapped(line, width, "  ") + "\n";
+  for (const Advice& advice : advise(run)) text += cat("- ", wrapped(advice.text, width - 2, "  "), "\n");
   return text;
 }
 

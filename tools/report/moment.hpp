@@ -31,7 +31,7 @@ struct Moment {
 std::vector<std::string> frame_of(const Moment& moment, std::size_t width);
 /// Returns what `top` prints in one line.
 std::string line_of(const Moment& moment);
-/// Returns what `top` leaves behind when the run is over.
-std::string farewell_of(const Run& run);
+/// Returns what `top` leaves behind when the run is over, in lines of at most `width` characters.
+std::string farewell_of(const Run& run, std::size_t width);
 
 }  // namespace tailrace::reports

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <exception>
 
 #include "ground/base/status.hpp"
 #include "ground/base/time_axis.hpp"
@@ -29,14 +30,29 @@ void add_plan(CLI::App& app, int& exit);
 /// tr_streams_configure.
 Status print_streams(const std::string& path, const std::string& given);
 void add_repair(CLI::App& app, int& exit);
+void add_report(CLI::App& app, int& exit);
 void add_run(CLI::App& app, int& exit);
 void add_run_state(CLI::App& app, int& exit);  // its exit codes are those of run_state.cpp
 void add_settings(CLI::App& app, int& exit);
+void add_top(CLI::App& app, int& exit);
 void add_verify(CLI::App& app, int& exit);
+
+/// Returns what `work` returns; an exception of it becomes an error. By then `work` has given back what it
+/// has taken, as a terminal.
+template <typename Work>
+auto guarded(Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    return Status(Code::io, error.what());
+  }
+}
 
 /// Prints the error of `command` to standard error. Returns the exit code that fits it.
 int report(const char* command, const Status& status);
 
+/// The columns of the terminal that standard output is, and otherwise as many as a page or a file suits.
+std::size_t width_of_output();
 /// Returns a text such as "6h", "1h30m" or "0s".
 std::string duration_text(std::int64_t seconds);
 /// Returns "lead 6h" or "time 0.667 s".

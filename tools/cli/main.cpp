@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,16 @@ int check_command(const CLI::App& app, int argc, char** argv) {
   std::fprintf(stderr, "tailrace: unknown command '%s'; %s`tailrace --help` lists them\n", argv[1],
                near.empty() ? "" : tailrace::cat("did you mean '", near, "'? ").c_str());
   return tailrace::cli::Exit::usage;
+}
+
+/// Returns Exit::failed, after a line, if standard output has not taken all that was printed: a disk is full,
+/// or a pipe is closed.
+int check_output() {
+  const bool had_failed = std::ferror(stdout) != 0;
+  if (std::fflush(stdout) == 0 && !had_failed) return tailrace::cli::Exit::done;
+  std::fprintf(stderr, "tailrace: standard output: %s\n",
+               had_failed ? "not all was written" : std::strerror(errno));
+  return tailrace::cli::Exit::failed;
 }
 
 }  // namespace
@@ -46,6 +58,10 @@ int main(int argc, char** argv) {
 #ifdef TAILRACE_HAVE_RUN
   cli::add_run(app, exit);
 #endif
+#ifdef TAILRACE_HAVE_JSON
+  cli::add_report(app, exit);
+  cli::add_top(app, exit);
+#endif
   cli::add_settings(app, exit);
   cli::add_options(app, exit);
   if (const int unknown = check_command(app, argc, argv); unknown != cli::Exit::done) return unknown;
@@ -53,7 +69,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // CLI11 has codes above 100 for several errors. A shell script needs only one code for all of them.
-    return app.exit(error) == 0 ? cli::Exit::done : cli::Exit::usage;
+    exit = app.exit(error) == 0 ? cli::Exit::done : cli::Exit::usage;
   }
-  return exit;
+  return exit == cli::Exit::done ? check_output() : exit;
 }

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -39,14 +36,6 @@ constexpr CallOptions kCalls[] = {
     {"global", "tr_global_create", [] { return shared::global_options.infos(); }},
     {"window", "tr_window_open", [] { return outofcore::window_options.infos(); }},
 };
-
-/// The columns of the terminal that standard output is, and otherwise as many as a page or a file suits.
-std::size_t width_of_output() {
-  constexpr std::size_t usual = 100;
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return usual;
-  return size.ws_col;
-}
 
 /// Returns the tables of one call, or of all if there is no name.
 std::string tables_of(const std::string& name, bool markdown) {

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 
 #include "commands.hpp"
@@ -21,6 +25,13 @@ int report(const char* command, const Status& status) {
     default:
       return Exit::failed;
   }
+}
+
+std::size_t width_of_output() {
+  constexpr std::size_t usual = 100, least = 40;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return usual;
+  return std::max<std::size_t>(size.ws_col, least);
 }
 
 std::string duration_text(std::int64_t seconds) {

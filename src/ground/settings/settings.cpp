@@ -491,7 +491,7 @@ std::string settings_markdown() {
       "Most programs set at most three: `servers`, to have ranks that write while the others compute; "
       "`memory`, where the\n"
       "program itself will need more than a quarter of what its node has left at `tr_init`; and `report`, to "
-      "see where time goes.\n"
+      "[see where time goes](reports.md).\n"
       "The others are for\n\n"
       "- jobs that have to end in time: `time_limit`, `stop_margin`, `stop_signals` and `halt_file` "
       "([stopping](stopping.md));\n"

@@ -160,6 +160,7 @@ class Stream final {
   [[nodiscard]] Status check_put_again(int number);
   void tell(const pipeline::Told& told);
   void stop_if_broken();
+  [[nodiscard]] comm::Routine routine_of_wait(bool durable) const;
   pipeline::Counters& counters() { return session_.statistics().streams[name()]; }
 
   session::Session& session_;

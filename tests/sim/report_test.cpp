@@ -159,6 +159,58 @@ std::string text_of_file(const std::string& path) {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+std::int64_t count_of(const std::string& text, const std::string& part) {
+  std::int64_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+TEST(sim_report, a_server_waits_for_the_pieces_of_another) {
+  Job job;
+  job.nodes = {{1, 1}, {1, 1}};
+  job.disk_bytes_per_second = 1e7;
+  std::int64_t waited = 0;
+  for (const Figures& each : figures_of(job, one_field(4), [](SessionRank& rank) {
+         rank.compute(rank.rank() == 0 ? second / 10 : second);
+       }))
+    waited += each.role == Role::server ? in(each.own(), "wait_for_messages") : 0;
+  EXPECT_GT(waited, second / 10);
+}
+
+TEST(sim_report, a_stream_that_is_written_again_counts_what_is_there) {
+  Job job;
+  job.nodes = {{2, 0}};
+  const Scenario scenario = one_field(2);
+  std::int64_t once = 0, files = 0;
+  SessionWorld world(job);
+  std::map<int, Arrays> arrays;
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    for (int again = 0; again < 3; ++again) {
+      PlannedStream stream(rank, scenario.plan);
+      EXPECT_TRUE(stream.create().is_ok());
+      for (std::int64_t step = 0; step < scenario.steps; ++step) {
+        stream.begin(step * 3600);
+        std::vector<float>& array = arrays[rank.rank()][{step, 0}];
+        array = array_of(*scenario.plan, rank.rank(), 0, step);
+        stream.put(0, reinterpret_cast<const std::byte*>(array.data()));
+        EXPECT_TRUE(stream.end().is_ok());
+      }
+      EXPECT_TRUE(stream.close().is_ok());
+      std::int64_t bytes = 0;
+      for (const auto& [name, counters] : rank.session().statistics().streams) {
+        if (rank.rank() == 0) files = counters.files;
+        bytes += counters.durable_bytes;
+      }
+      if (rank.rank() != 0) continue;
+      EXPECT_EQ(files, 1) << again;
+      if (again == 0) once = bytes;
+      EXPECT_GT(bytes, 0);
+      EXPECT_EQ(bytes, once) << again;
+    }
+  });
+  EXPECT_TRUE(stuck.empty()) << text_of(stuck);
+}
+
 TEST(sim_report, is_there_while_the_session_runs_and_tells_its_end) {
   if (!session::has_reports()) GTEST_SKIP();
   const std::string path = cat("sim-report-", ::getpid(), ".json");
@@ -184,14 +236,17 @@ TEST(sim_report, is_there_while_the_session_runs_and_tells_its_end) {
       ASSERT_TRUE(stuck.empty()) << text_of(stuck);
       const std::string after = text_of_file(path);
       EXPECT_TRUE(session::is_running(during)) << servers << " servers: " << during;
+      // The second server is the home of rank 1: its figures come in a message.
+      if (servers == 2 && !fails) {
+        for (const int rank : {0, 1}) EXPECT_TRUE(has(during, cat("\"rank\": ", rank, ",\n"))) << during;
+        EXPECT_EQ(count_of(during, "\"role\": \"server\""), 2) << during;
+      }
       EXPECT_TRUE(has(after, fails ? "\"state\": \"failed\"" : "\"state\": \"ended\"")) << after;
       EXPECT_EQ(has(after, "\"error\": "), fails) << after;
       EXPECT_TRUE(has(after, cat("\"servers\": ", servers))) << after;
       if (!fails) EXPECT_TRUE(has(after, "\"durable_steps\": 3")) << after;
       if (!fails) EXPECT_TRUE(has(after, "\"last_durable\": \"lead 7200 s\"")) << after;
-      std::int64_t processes = 0;
-      for (std::size_t at = 0; (at = after.find("\"role\": ", at)) != std::string::npos; ++at) ++processes;
-      EXPECT_EQ(processes, 2 + servers) << "figures of all ranks: " << after;
+      EXPECT_EQ(count_of(after, "\"role\": "), 2 + servers) << "figures of all ranks: " << after;
     }
   }
   std::filesystem::remove(path);

@@ -3,6 +3,19 @@
 
 namespace tailrace::pipeline {
 
+void Context::count_file(const std::string& name, const std::string& path, Bytes end) {
+  Written& file = written[path];
+  if (file.of != nullptr) {
+    --file.of->files;
+    file.of->durable_bytes -= file.bytes;
+  }
+  if (end < file.end) file.bytes = 0;
+  file.end = end;
+  file.of = &statistics.streams[name];
+  ++file.of->files;
+  file.of->durable_bytes += file.bytes;
+}
+
 /// Lends the file to the calling job alone. Waits while a job of another file closes this one because too
 /// many files are open.
 OpenFiles::Entry& OpenFiles::take(const std::string& path) {

@@ -157,7 +157,18 @@ struct Context {
   std::function<Result<std::unique_ptr<Ledger>>(const Opening&, const codec::Codec&)> make_ledger;
   // By homed compute rank: its figures of each stream, and of the process, that came with the rank's last
   // end of a step.
-  std::map<int, Statistics> said{};
+  struct Said {
+    std::shared_ptr<Statistics> figures;
+    bool is_lent = false;  // a thread may read them: they change no more
+  };
+  std::map<int, Said> said{};
+  /// By path: what this server, as a stream's root, has counted of a file.
+  struct Written {
+    Counters* of = nullptr;
+    std::int64_t bytes = 0;  // of durable records
+    Bytes end = 0;           // behind the last one
+  };
+  std::map<std::string, Written> written{};
   bool news = false;  // a step became durable since the last report
   // Per compute rank: its share of the staging memory; empty if ranks lend their arrays.
   std::vector<Bytes> quotas{};
@@ -194,6 +205,17 @@ struct Context {
   [[nodiscard]] int rank_of_server(int server) const {
     return roster.server_transport[static_cast<std::size_t>(server)];
   }
+  /// Returns the figures of a homed rank, to be changed.
+  Statistics& said_by(int c) {
+    Said& its = said[c];
+    if (!its.figures || its.is_lent)
+      its = {its.figures ? std::make_shared<Statistics>(*its.figures) : std::make_shared<Statistics>(),
+             false};
+    return *its.figures;
+  }
+  /// Counts a file of the stream `name` whose next step goes to `end`. If the session has counted the file
+  /// before, it counts once, and bytes that are replaced count no more.
+  void count_file(const std::string& name, const std::string& path, Bytes end);
   /// Queues a job of a file of the stream `name` that begins it, commits to it or closes it, and counts its
   /// time.
   void commit(const std::string& name, const std::string& path, executor::Executor::Job job,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "engine/pipeline/statistics.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace tailrace::pipeline {
 
 namespace {
@@ -68,7 +71,10 @@ Statistics Statistics::unpack(Unpacker& in) {
 Statistics Statistics::so_far() const {
   Statistics copy;
   copy.streams = streams;
-  copy.durable = durable;
+  for (const auto& [name, seconds] : durable) {
+    const auto kept = std::min(std::ssize(seconds), most_durable_so_far);
+    copy.durable[name].assign(seconds.end() - kept, seconds.end());
+  }
   copy.why_method = why_method;
   copy.last_durable = last_durable;
   copy.failed = failed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -113,10 +114,15 @@ struct Statistics {
                 const std::shared_ptr<const Span::About>& about) {
     if (tracing) spans.push_back({std::move(name), thread, begin, end, about ? *about : Span::About()});
   }
-  /// Returns the figures without the spans, which only the trace at the end has.
+  static constexpr std::ptrdiff_t most_durable_so_far = 128;  // values of `durable`, of each stream
+  /// Returns the figures without the spans, which only the trace at the end has, and without all but the last
+  /// values of `durable`: they would grow without bound, and travel each second.
   [[nodiscard]] Statistics so_far() const;
   void pack(Packer& out) const;
   static Statistics unpack(Unpacker& in);
 };
+
+/// Figures by transport rank that a thread may read while others come.
+using Figures = std::map<int, std::shared_ptr<const Statistics>>;
 
 }  // namespace tailrace::pipeline

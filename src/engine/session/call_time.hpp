@@ -18,7 +18,12 @@ class CallTime {
   ~CallTime() {
     const std::int64_t left = turn_.end();
     if (turn_.before() == comm::Routine::model) counters_.blocked += left - turn_.begin();
-    if (span_ != nullptr) session_.statistics().add_span(span_, 0, turn_.begin(), left);
+    if (span_ == nullptr) return;
+    // Without memory the trace lacks the span. A destructor must not throw.
+    static_cast<void>(guarded([&]() -> Status {
+      session_.statistics().add_span(span_, 0, turn_.begin(), left);
+      return {};
+    }));
   }
   CallTime(const CallTime&) = delete;
   CallTime& operator=(const CallTime&) = delete;

@@ -234,6 +234,7 @@ std::optional<pipeline::Process> Computing::spent_so_far() const {
 }
 
 void Computing::leave(const Status& ended) {
+  has_left_ = true;
   const comm::Account::Turn turn(session_.board().account(), comm::Routine::message);
   session_.statistics().error = ended.text();
   session_.statistics().stopped = session_.stops().reason();

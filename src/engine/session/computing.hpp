@@ -82,6 +82,7 @@ class Computing {
   /// Collective, when nothing is open any more. Blocks until the servers have taken everything that was put,
   /// and takes leave of them. `ended` is what tr_finalize returns.
   void leave(const Status& ended = {});
+  [[nodiscard]] bool has_left() const { return has_left_; }
 
   /// Local, at the end of tr_init. From now on note_call() sends this rank's server a sign, at most one in
   /// `nanoseconds`.
@@ -144,6 +145,7 @@ class Computing {
   std::optional<Status> no_onesided_;  // why the MPI has no one-sided gets; the same on all ranks
   std::shared_ptr<pipeline::LentLane> lent_;
   const node::LaneHeader* shared_lane_ = nullptr;  // set if the servers of this node read the lane in place
+  bool has_left_ = false;                          // or is about to
   bool printed_ = false;                           // some rank has printed why the program ends
   bool announced_ = false;                         // this rank has told the others that a rank has printed
   std::optional<std::int64_t> has_printed_at_;

@@ -119,6 +119,7 @@ void Serving::make_reporter() {
   ReportFacts facts;
   facts.roster = topology.roster();
   for (int rank = 0; rank < topology.world_size(); ++rank) facts.nodes.push_back(topology.node_of(rank));
+  facts.session = session_.id();
   facts.staging = session_.memory().declared().staging;
   facts.begun =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -133,16 +134,17 @@ void Serving::report(pipeline::Server::Setup& setup) {
   setup.process = [this] { return session_.spent(); };
   if (!reporter_) return;
   if (setup.reporting)
-    setup.on_figures = [this](std::map<int, pipeline::Statistics> all) {
-      reporter_->on_figures(std::move(all));
-    };
+    setup.on_figures = [this](pipeline::Figures all) { reporter_->on_figures(std::move(all)); };
+  setup.wants_figures = [this] { return reporter_->wants_figures(); };
   setup.on_statistics = [this](const std::map<int, pipeline::Statistics>& all) { reporter_->on_end(all); };
 }
 
 /// The report lies where the program says. If its storage is slow, that holds up no thread that moves data.
+/// The thread that writes it does not count among those of the server.
 void Serving::submit_report(std::function<void()> job) {
-  if (!session_.is_server()) {
-    executor::Threads& threads = session_.threads();
+  if (!session_.is_server() || !make_threads_) {
+    if (session_.is_server() && !own_threads_) own_threads_ = *executor::Threads::create({0, 1});
+    executor::Threads& threads = session_.is_server() ? *own_threads_ : session_.threads();
     if (!report_key_) report_key_ = threads.new_own_key();
     return threads.submit(*report_key_, std::move(job));
   }
@@ -155,7 +157,7 @@ void Serving::submit_report(std::function<void()> job) {
 
 void Serving::count_threads(pipeline::Process& process) const {
   if (!server_) return;
-  process.makes_calls = server_->makes_collective_calls() ? 1 : 0;
+  process.makes_calls = server_->has_calling_thread() ? 1 : 0;
   if (!session_.is_server()) return;
   process.encoders = executor_->count();
   process.threads = executor_->threads();

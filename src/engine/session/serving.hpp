@@ -15,6 +15,7 @@
 #include "engine/session/reports/reporter.hpp"
 #include "ground/executor/executor.hpp"
 #include "ground/node/budget.hpp"
+#include "ground/executor/threads.hpp"
 #include "ground/node/handed_memory.hpp"
 #include "ground/node/remote_lane.hpp"
 
@@ -95,6 +96,7 @@ class Serving {
   std::unique_ptr<pipeline::OpenFiles> files_;
   std::unique_ptr<Reporter> reporter_;  // on the rank that writes the report
   std::optional<executor::Key> report_key_;
+  std::unique_ptr<executor::Threads> own_threads_;  // for the report, on a server
   std::unique_ptr<CountingExecutor> executor_;
   std::unique_ptr<pipeline::Server> server_;
   std::unique_ptr<node::MemoryTaker> taker_;

@@ -12,6 +12,7 @@
 #include "ground/base/log.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
+#include "ground/base/uuid.hpp"
 #include "ground/comm/end_job.hpp"
 
 namespace tailrace::session {
@@ -79,7 +80,13 @@ Result<std::unique_ptr<Session>> Session::create(comm::Transport& transport, Fac
   return session;
 }
 
-Session::~Session() { comm::before_job_ends(this, nullptr); }
+/// A program that exits without tr_finalize destroys the session of a compute rank. Server 0 hears nothing of
+/// it.
+Session::~Session() {
+  comm::before_job_ends(this, nullptr);
+  if (settings_.report.empty() || !is_running_ || is_server() || computing_->has_left()) return;
+  mark_failed(settings_.report, id_, "the session ended without tr_finalize");
+}
 
 pipeline::Process Session::spent() {
   pipeline::Process process;
@@ -92,19 +99,21 @@ pipeline::Process Session::spent() {
 Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory make_ledger) {
   settings_ = std::move(facts.settings);
   stops_ = std::move(facts.stops);
+  fix_places(settings_);
   topology_.emplace(facts.rank, std::move(facts.ranks), facts.serves);
   if (is_server())
     stops_->ignore_signals();
   else if (rank() == 0)
     stops_->tell_left_alone();
-  if (!settings_.report.empty()) {
-    comm::before_job_ends(this, [path = settings_.report](std::string_view why) { mark_failed(path, why); });
-  }
   collective_ = std::move(facts.collective);
   make_counters_ = std::move(facts.make_counters);
   make_exposed_ = std::move(facts.make_exposed);
   open_lines(transport);
   TR_TRY(open_storage(std::move(facts.storage)));
+  if (!settings_.report.empty()) {
+    comm::before_job_ends(
+        this, [path = settings_.report, id = id_](std::string_view why) { mark_failed(path, id, why); });
+  }
   TR_TRY(memory_->declare(settings_, facts.keeps_steps));
   if (topology_->world_rank() == 0) print_plan();
   TR_TRY(memory_->share());
@@ -115,6 +124,7 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   print_node_plan();
   // What the ranks have waited for each other until all were there says nothing about the session.
   board_.account().begin(board_.account().current());
+  is_running_ = true;
   if (is_server() || topology_->roster().self_served) return {};
   // By now each server takes these signs.
   if (const std::int64_t period = sign_period(settings_); period > 0) {
@@ -144,16 +154,22 @@ std::int64_t Session::coarse_now() {
 }
 
 /// Collective. In the same vote the servers tell which encoders they have, and whether they have collective
-/// files.
+/// files, and the first rank tells the name of the session.
 Status Session::open_storage(std::shared_ptr<storage::Target> given) {
   const bool has_servers = !topology_->roster().self_served;
   const Status mine = storage_.open(settings_, std::move(given), topology_->world_rank());
   Packer told;
   const ByteVector own_encoders = is_server() ? encoders::OfServers::told() : ByteVector();
-  if (is_server() && !(own_encoders.empty() && collective_.missing.empty()))
-    told.put_bytes(own_encoders).put_text(collective_.missing);
+  const bool names = line_->rank() == 0;
+  if (names || (is_server() && !(own_encoders.empty() && collective_.missing.empty())))
+    told.put_bytes(own_encoders).put_text(is_server() ? collective_.missing : std::string());
+  if (names) told.put_text(Uuid::random().text());
   const comm::Verdict verdict = line_->agree({mine, init_call, told.take()});
   TR_TRY(verdict.status);
+  Unpacker first(verdict.contributions.front());
+  first.get_bytes();
+  first.get_text();
+  id_ = first.get_text();
   if (has_servers) take_told(verdict.contributions);
   return {};
 }

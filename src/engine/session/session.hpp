@@ -58,6 +58,8 @@ class Session {
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const Topology& topology() const { return *topology_; }
   [[nodiscard]] bool is_server() const { return topology_->is_server(); }
+  /// Returns a name that no other session has, on all ranks the same.
+  [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] int rank() const { return topology_->me(); }                  // among compute ranks
   [[nodiscard]] int ranks() const { return topology_->roster().computes(); }  // compute ranks
   [[nodiscard]] comm::Switchboard& board() { return board_; }
@@ -125,6 +127,8 @@ class Session {
 
   // Members are destroyed from the last: the server and the threads before what they use.
   Settings settings_;
+  std::string id_;
+  bool is_running_ = false;  // start() has succeeded
   std::unique_ptr<Stops> stops_;
   std::optional<Topology> topology_;
   comm::Switchboard board_;

@@ -502,7 +502,7 @@ Status Stream::end_step() {
   send_on();
   const std::int64_t told = session_.line().now();
   const bool is_known = session_.computing().wait_for_step(
-      client_, client_.awaited_step(), cat("tr_stream_end(\"", name(), "\")"), comm::Routine::skew,
+      client_, client_.awaited_step(), cat("tr_stream_end(\"", name(), "\")"), routine_of_wait(false),
       [&] { return client_.end_is_known(); },
       cat("the verdict of step ", client_.awaited_step(), " of ", name()));
   if (!session_.topology().roster().self_served) counters().verdict_wait += session_.line().now() - told;
@@ -520,6 +520,12 @@ void Stream::stop_if_broken() {
     client_.stop(*session_.computing().broken());
 }
 
+/// Ranks that serve themselves mostly wait for the storage of one another.
+comm::Routine Stream::routine_of_wait(bool durable) const {
+  return durable || session_.topology().roster().self_served ? comm::Routine::wait_for_storage
+                                                             : comm::Routine::skew;
+}
+
 Status Stream::wait(bool durable) {
   const session::CallTime call(session_, counters());
   stop_if_broken();
@@ -532,8 +538,7 @@ Status Stream::wait(bool durable) {
     return misuse;
   }
   const bool is_known = session_.computing().wait_for_step(
-      client_, client_.steps() - 1, cat("tr_stream_wait(\"", name(), "\")"),
-      durable ? comm::Routine::wait_for_storage : comm::Routine::skew,
+      client_, client_.steps() - 1, cat("tr_stream_wait(\"", name(), "\")"), routine_of_wait(durable),
       [&] { return client_.wait_is_known(durable); },
       cat(durable ? "durable" : "captured", " steps of ", name()));
   if (!is_known) stop_if_broken();

@@ -163,6 +163,7 @@ class Stream final {
   void tell(const pipeline::Told& told);
   void send_on();
   void stop_if_broken();
+  [[nodiscard]] comm::Routine routine_of_wait(bool durable) const;
   pipeline::Counters& counters() { return session_.statistics().streams[name()]; }
 
   session::Session& session_;

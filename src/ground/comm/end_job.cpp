@@ -36,9 +36,19 @@ void tell_end() {
   {
     const std::lock_guard lock(ending().mutex);
     tell = std::exchange(ending().tell, nullptr);
-    why = ending().why;
+    why.swap(ending().why);
   }
   if (tell) tell(why);
+}
+
+/// Runs what may be left out of the end. The job mostly ends because something is short, memory above all.
+template <typename Body>
+void try_to(const Body& body) {
+  try {
+    body();
+  } catch (...) {
+    return;
+  }
 }
 
 }  // namespace
@@ -51,8 +61,10 @@ void before_job_ends(const void* owner, std::function<void(std::string_view)> te
 }
 
 void note_why_job_ends(std::string_view why) {
-  const std::lock_guard lock(ending().mutex);
-  if (ending().why.empty()) ending().why = why;
+  try_to([why] {
+    const std::lock_guard lock(ending().mutex);
+    if (ending().why.empty()) ending().why = why;
+  });
 }
 
 void end_job(std::string_view why) {
@@ -67,7 +79,7 @@ void end_job(std::string_view why) {
 }
 
 void end_job() {
-  tell_end();
+  try_to(tell_end);
 #ifdef OPEN_MPI
   // If other ranks are in MPI_Finalize, mpirun of Open MPI 4.1.4 hangs or crashes in PMIx_server_finalize on
   // some calls of MPI_Abort (15 of 400). mpirun also ends the job when a rank exits with a failure, and that

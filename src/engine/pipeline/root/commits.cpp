@@ -340,7 +340,13 @@ void Commits::count(const Step& step, const Status& status) {
     return;
   }
   ++total.durable_steps;
-  for (const RecordEntry& record : step.entry.records) total.durable_bytes += record.length;
+  std::int64_t bytes = 0;
+  for (const RecordEntry& record : step.entry.records) bytes += record.length;
+  total.durable_bytes += bytes;
+  if (const auto file = context_.written.find(step.entry.path); file != context_.written.end()) {
+    file->second.bytes += bytes;
+    file->second.end = std::max(file->second.end, step.entry.end);
+  }
   context_.statistics.last_durable[name] = opening_.definition.time.at(step.entry.lead);
 }
 

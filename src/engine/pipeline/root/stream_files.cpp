@@ -54,7 +54,7 @@ bool StreamFiles::is_ready(const std::string& path, std::int64_t lead, Bytes exp
         File& begun = files_[path];
         begun.beginning = false;
         begun.begun = status.is_ok();
-        if (begun.begun) ++context_.statistics.streams[opening_.name()].files;
+        if (begun.begun) context_.count_file(opening_.name(), path, start->end);
         begun.end = begun.committed = start->end;
         begun.start = std::move(*start);
         done(status);
@@ -181,7 +181,8 @@ void StreamFiles::start_finish(const std::string& path, bool begun, bool lacks_s
 void StreamFiles::on_finished(const std::string& path, bool begun, Unfinished now, bool announced) {
   finishing_ = false;
   const Status status = now.why;
-  if (status.is_ok() && !begun) ++context_.statistics.streams[opening_.name()].files;
+  if (status.is_ok() && !begun && !context_.written.contains(path))
+    context_.count_file(opening_.name(), path, 0);
   if (status.is_ok() && announced) {
     unfinished_.erase(path);
     return;

@@ -253,8 +253,8 @@ bool PutOrder::on_end(int c, LaneProgress& lane, const Descriptor& descriptor) {
     ByteVector scratch;
     Unpacker in(cursor.reader().bytes(cursor.number(), scratch));
     const Status own = Status::unpack(in);
-    context_.said[c].streams[stream_.name] = in.get<Counters>();
-    if (in.ok() && !in.rest().empty()) context_.said[c].process = in.get<Process>();
+    context_.said_by(c).streams[stream_.name] = in.get<Counters>();
+    if (in.ok() && !in.rest().empty()) context_.said_by(c).process = in.get<Process>();
     // The rank's own error explains what its lane lacks. If the rank outran the reference, the verdict that
     // it was told counts.
     status = lane.told || own.is_ok() ? lane.status : own;

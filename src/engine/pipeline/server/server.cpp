@@ -485,50 +485,62 @@ constexpr std::int64_t between_reports = 1'000'000'000;
 
 }  // namespace
 
-/// Returns the figures of this server and of the ranks that are at home here, by transport rank.
-std::map<int, Statistics> Server::own_figures() {
-  std::map<int, Statistics> figures;
+/// Returns the figures of this server and of the ranks that are at home here.
+Figures Server::own_figures() {
+  Figures figures;
   if (setup_.process) context_.statistics.process = setup_.process();
-  figures[context_.line.rank()] = context_.statistics.so_far();
+  figures[context_.line.rank()] = std::make_shared<const Statistics>(context_.statistics.so_far());
   // With 0 servers a rank's counters are its server's already.
   if (roster_.self_served) return figures;
-  for (const auto& [c, said] : context_.said) figures[context_.rank_of_compute(c)] = said;
+  for (const auto& [c, said] : context_.said) figures[context_.rank_of_compute(c)] = said.figures;
   return figures;
 }
 
-/// Tells server 0 the figures after a commit.
+/// Tells server 0 the figures after a commit. What takes long to tell is told more rarely. If memory is
+/// short, nothing is told: figures are not worth the job.
 bool Server::report_so_far() {
   if (!setup_.reporting || told_) return false;
-  hand_over_figures();
-  if (!context_.news || context_.me == 0 || context_.line.now() - reported_at_ < between_reports)
-    return false;
+  static_cast<void>(guarded([this]() -> Status {
+    hand_over_figures();
+    return {};
+  }));
+  const std::int64_t begin = context_.line.now();
+  if (!context_.news || context_.me == 0 || begin < next_report_) return false;
   context_.news = false;
-  reported_at_ = context_.line.now();
   Packer out;
-  out.put(Message::so_far);
-  for (const auto& [rank, statistics] : own_figures()) {
-    out.put(rank);
-    statistics.pack(out);
-  }
-  context_.send_to_server(0, out);
-  return true;
+  const Status packed = guarded([&]() -> Status {
+    out.put(Message::so_far);
+    for (const auto& [rank, statistics] : own_figures()) {
+      out.put(rank);
+      statistics->pack(out);
+    }
+    return {};
+  });
+  constexpr std::int64_t share = 20;
+  next_report_ = begin + std::max(between_reports, share * (context_.line.now() - begin));
+  if (packed.is_ok()) context_.send_to_server(0, out);
+  return packed.is_ok();
 }
 
 /// On server 0: hands over what is known, whatever has happened since the last time.
 void Server::hand_over_figures() {
   if (!setup_.on_figures) return;
   const std::int64_t now = context_.line.now();
-  if (handed_over_at_ && now - *handed_over_at_ < between_reports) return;
+  if ((handed_over_at_ && now - *handed_over_at_ < between_reports) || !setup_.wants_figures()) return;
   handed_over_at_ = now;
   for (auto& [rank, statistics] : own_figures()) so_far_[rank] = std::move(statistics);
+  for (auto& [c, said] : context_.said) said.is_lent = true;
   setup_.on_figures(so_far_);
 }
 
 void Server::on_so_far(Unpacker& in) {
-  while (in.ok() && !in.rest().empty()) {
-    const int rank = in.get<int>();
-    so_far_[rank] = Statistics::unpack(in);
-  }
+  static_cast<void>(guarded([&]() -> Status {  // without memory the figures before stay
+    while (in.ok() && !in.rest().empty()) {
+      const int rank = in.get<int>();
+      so_far_[rank] = std::make_shared<const Statistics>(Statistics::unpack(in));
+    }
+    return {};
+  }));
 }
 
 bool Server::leave() {

@@ -41,9 +41,10 @@ class Server {
     bool reporting = false;
     /// Returns what this process has spent so far.
     std::function<Process()> process;
-    /// On server 0 only, if `reporting`: called about once a second with the figures of all ranks that it has
-    /// heard of. Must not block.
-    std::function<void(std::map<int, Statistics>)> on_figures;
+    /// On server 0 only, if `reporting`: `on_figures` is called with the figures of all ranks that it has
+    /// heard of, about once a second, if `wants_figures` returns true. Neither may block.
+    std::function<bool()> wants_figures;
+    std::function<void(Figures)> on_figures;
     /// On server 0 only: called with the figures of all ranks when all have left.
     std::function<void(const std::map<int, Statistics>&)> on_statistics;
     /// Each compute rank's share of the staging memory, and the setting that gives it the `needed` bytes.
@@ -80,7 +81,7 @@ class Server {
   /// True if a collective call of this server is not over.
   [[nodiscard]] bool is_in_collective_call() const { return context_.call_under_way.use_count() > 1; }
   /// True if a thread of its own makes collective calls.
-  [[nodiscard]] bool makes_collective_calls() const { return context_.collective != nullptr; }
+  [[nodiscard]] bool has_calling_thread() const { return context_.collective != nullptr; }
 
  private:
   struct Stream {
@@ -121,7 +122,7 @@ class Server {
   bool poll_data();
   void send_sequence(std::uint32_t id, Stream& stream);
   bool leave();
-  [[nodiscard]] std::map<int, Statistics> own_figures();
+  [[nodiscard]] Figures own_figures();
   bool report_so_far();
   void hand_over_figures();
   void on_so_far(Unpacker& in);
@@ -162,9 +163,9 @@ class Server {
   bool finishing_ = false;              // server 0 has said that all ranks have left
   bool told_ = false;                   // statistics sent
   std::map<int, Statistics> gathered_;  // by transport rank
-  std::int64_t reported_at_ = 0;
+  std::int64_t next_report_ = 0;
   std::optional<std::int64_t> handed_over_at_;
-  std::map<int, Statistics> so_far_;  // by transport rank, on server 0
+  Figures so_far_;  // on server 0
   bool over_ = false;
 };
 

@@ -28,6 +28,9 @@ using nlohmann::ordered_json;
 using pipeline::Counters;
 using pipeline::Statistics;
 
+/// The counters of one stream on some ranks.
+using OfRanks = std::vector<const Counters*>;
+
 /// Returns the value at fraction `q` of the sorted list (nearest rank).
 double quantile(const std::vector<double>& sorted, double q) {
   if (sorted.empty()) return 0;
@@ -45,21 +48,21 @@ ordered_json spread(std::vector<double> values) {
 }
 
 /// Summarises one counter of time over the given ranks, in seconds.
-ordered_json seconds(const std::vector<Counters>& ranks, std::int64_t Counters::*member) {
+ordered_json seconds(const OfRanks& ranks, std::int64_t Counters::*member) {
   std::vector<double> values;
-  for (const Counters& counters : ranks) values.push_back(static_cast<double>(counters.*member) * 1e-9);
+  for (const Counters* counters : ranks) values.push_back(static_cast<double>(counters->*member) * 1e-9);
   return spread(std::move(values));
 }
 
-std::int64_t sum(const std::vector<Counters>& ranks, std::int64_t Counters::*member) {
+std::int64_t sum(const OfRanks& ranks, std::int64_t Counters::*member) {
   std::int64_t total = 0;
-  for (const Counters& counters : ranks) total += counters.*member;
+  for (const Counters* counters : ranks) total += counters->*member;
   return total;
 }
 
-std::int64_t most(const std::vector<Counters>& ranks, std::int64_t Counters::*member) {
+std::int64_t most(const OfRanks& ranks, std::int64_t Counters::*member) {
   std::int64_t value = 0;
-  for (const Counters& counters : ranks) value = std::max(value, counters.*member);
+  for (const Counters* counters : ranks) value = std::max(value, counters->*member);
   return value;
 }
 
@@ -68,21 +71,21 @@ std::string_view name_of_way(std::int64_t way) {
   return names.at(static_cast<std::size_t>(way));
 }
 
-std::vector<Counters> of_stream(const std::map<int, Statistics>& all, const std::vector<int>& ranks,
-                                const std::string& name) {
-  std::vector<Counters> list;
+OfRanks of_stream(const std::map<int, Statistics>& all, const std::vector<int>& ranks,
+                  const std::string& name) {
+  OfRanks list;
   for (const int rank : ranks) {
     const auto statistics = all.find(rank);
     if (statistics == all.end()) continue;
     const auto found = statistics->second.streams.find(name);
-    if (found != statistics->second.streams.end()) list.push_back(found->second);
+    if (found != statistics->second.streams.end()) list.push_back(&found->second);
   }
   return list;
 }
 
 /// Tells of the files and steps of a stream that is written, as its root has counted them.
-void tell_durable(ordered_json& report, const std::map<int, Statistics>& all,
-                  const std::vector<Counters>& servers, const std::string& name) {
+void tell_durable(ordered_json& report, const std::map<int, Statistics>& all, const OfRanks& servers,
+                  const std::string& name) {
   report["files"] = sum(servers, &Counters::files);
   report["durable_steps"] = sum(servers, &Counters::durable_steps);
   report["durable_bytes"] = sum(servers, &Counters::durable_bytes);
@@ -95,8 +98,8 @@ void tell_durable(ordered_json& report, const std::map<int, Statistics>& all,
 
 ordered_json stream_report(const std::map<int, Statistics>& all, const exchange::Roster& roster,
                            const std::string& name) {
-  const std::vector<Counters> compute = of_stream(all, roster.compute_transport, name);
-  const std::vector<Counters> servers = of_stream(all, roster.server_transport, name);
+  const OfRanks compute = of_stream(all, roster.compute_transport, name);
+  const OfRanks servers = of_stream(all, roster.server_transport, name);
   std::vector<double> durable;
   for (const auto& [rank, statistics] : all) {
     const auto found = statistics.durable.find(name);
@@ -174,14 +177,14 @@ ordered_json table(const RoutineTimes& times) {
   return table;
 }
 
-ordered_json process_report(int rank, const ReportFacts& facts, const Statistics& statistics) {
-  const Role role = role_of(facts.roster, rank);
+ordered_json process_report(int rank, Role role, const ReportFacts& facts, const Statistics& statistics) {
   const std::int64_t threads = threads_of(statistics);
   ordered_json report;
   report["rank"] = rank;
   report["role"] = name_of(role);
   report["node"] = facts.nodes[static_cast<std::size_t>(rank)];
   report["threads"] = role == Role::server ? threads : 1;
+  if (role == Role::server) report["encoders"] = statistics.process.encoders;
   report["elapsed_seconds"] = in_seconds(statistics.process.elapsed);
   report["routines"] = table(own_routines(role, statistics));
   if (threads > 0) report["threads_routines"] = table(thread_routines(statistics));
@@ -189,10 +192,12 @@ ordered_json process_report(int rank, const ReportFacts& facts, const Statistics
 }
 
 ordered_json all_processes(const ReportFacts& facts, const std::map<int, Statistics>& all) {
+  const std::vector<Role> roles = roles_of(facts.roster);
   ordered_json processes = ordered_json::array();
   for (const auto& [rank, statistics] : all) {
     // A rank of which nothing was heard yet has no figures.
-    if (statistics.process.elapsed > 0) processes.push_back(process_report(rank, facts, statistics));
+    if (statistics.process.elapsed > 0)
+      processes.push_back(process_report(rank, roles[static_cast<std::size_t>(rank)], facts, statistics));
   }
   return processes;
 }
@@ -203,10 +208,9 @@ std::string text_of(const ordered_json& report) {
 }
 
 /// The file may be anybody's.
-bool is_of_running(const ordered_json& parsed) {
-  if (!parsed.is_object() || !parsed.contains("state")) return false;
-  const ordered_json& state = parsed["state"];
-  return state.is_string() && state.get<std::string>() == name_of(State::running);
+bool has(const ordered_json& parsed, const char* key, std::string_view value) {
+  if (!parsed.is_object() || !parsed.contains(key)) return false;
+  return parsed[key].is_string() && parsed[key].get<std::string>() == value;
 }
 
 double elapsed_seconds(const std::map<int, Statistics>& all) {
@@ -218,17 +222,16 @@ double elapsed_seconds(const std::map<int, Statistics>& all) {
 }  // namespace
 
 std::string report_text(const ReportFacts& facts, const std::map<int, Statistics>& all, State state) {
-  std::vector<std::string> names;
+  std::set<std::string> names;
   for (const auto& [rank, statistics] : all) {
-    for (const auto& [name, counters] : statistics.streams) {
-      if (std::ranges::count(names, name) == 0) names.push_back(name);
-    }
+    for (const auto& [name, counters] : statistics.streams) names.insert(name);
   }
   const std::string error = error_of(facts.roster, all);
   ordered_json report;
   report["version"] = 2;
   report["tailrace"] = TAILRACE_VERSION;
   report["state"] = name_of(state);
+  report["session"] = facts.session;
   if (!error.empty()) report["error"] = error;
   for (const auto& [rank, statistics] : all) {
     if (!statistics.stopped.empty()) report["stopped"] = statistics.stopped;
@@ -247,17 +250,20 @@ std::string report_text(const ReportFacts& facts, const std::map<int, Statistics
   return text_of(report);
 }
 
-std::optional<std::string> as_failed(const std::string& report, std::string_view why) {
+std::optional<std::string> as_failed(const std::string& report, std::string_view session,
+                                     std::string_view why) {
   ordered_json parsed = ordered_json::parse(report, nullptr, false);
-  if (!is_of_running(parsed)) return std::nullopt;
+  if (!has(parsed, "state", name_of(State::running)) || !has(parsed, "session", session)) return std::nullopt;
   parsed["state"] = name_of(State::failed);
   if (!why.empty()) parsed["error"] = why;
   parsed["written"] = utc(std::time(nullptr));
   return text_of(parsed);
 }
 
-bool is_running(const std::string& report) {
-  return is_of_running(ordered_json::parse(report, nullptr, false));
+bool is_running(std::string_view report, std::string_view session) {
+  const std::string_view head = report.substr(0, head_of_report);
+  return head.find(cat("\n  \"state\": \"", name_of(State::running), "\",\n")) != head.npos &&
+         (session.empty() || head.find(cat("\n  \"session\": \"", session, "\",\n")) != head.npos);
 }
 
 bool has_reports() { return true; }
@@ -265,8 +271,10 @@ bool has_reports() { return true; }
 #else
 
 std::string report_text(const ReportFacts&, const std::map<int, pipeline::Statistics>&, State) { return {}; }
-std::optional<std::string> as_failed(const std::string&, std::string_view) { return std::nullopt; }
-bool is_running(const std::string&) { return false; }
+std::optional<std::string> as_failed(const std::string&, std::string_view, std::string_view) {
+  return std::nullopt;
+}
+bool is_running(std::string_view, std::string_view) { return false; }
 bool has_reports() { return false; }
 
 #endif

@@ -20,6 +20,7 @@ struct ReportFacts {
   std::vector<int> nodes;  // by transport rank
   Bytes staging = 0;       // of the node of the rank that writes the report
   std::int64_t begun = 0;  // when the session began, in seconds since 1970
+  std::string session;     // a name that no other session has
 };
 
 enum class State { running, ended, failed };
@@ -28,11 +29,14 @@ enum class State { running, ended, failed };
 /// this build has no JSON library.
 std::string report_text(const ReportFacts& facts, const std::map<int, pipeline::Statistics>& all,
                         State state);
-/// Returns the report of a running session as that of one that has failed with `why`, or nothing if the text
-/// is none of a running session.
-std::optional<std::string> as_failed(const std::string& report, std::string_view why);
-/// True if the text is the report of a running session.
-bool is_running(const std::string& report);
+/// Returns the report of the running session as that of one that has failed with `why`, or nothing if the
+/// text is none of it.
+std::optional<std::string> as_failed(const std::string& report, std::string_view session,
+                                     std::string_view why);
+/// So many bytes at the begin of a report have its state and its session.
+inline constexpr std::size_t head_of_report = 512;
+/// True if the text is the report of the running session, or its head; for "" of any running session.
+bool is_running(std::string_view report, std::string_view session = {});
 /// True if this build has a JSON library.
 bool has_reports();
 

@@ -130,9 +130,11 @@ std::string written_text(const Counters& sums, bool has_error) {
 
 }  // namespace
 
-Role role_of(const exchange::Roster& roster, int transport_rank) {
-  if (roster.self_served) return Role::compute_and_server;
-  return std::ranges::count(roster.server_transport, transport_rank) > 0 ? Role::server : Role::compute;
+std::vector<Role> roles_of(const exchange::Roster& roster) {
+  if (roster.self_served) return std::vector<Role>(roster.compute_transport.size(), Role::compute_and_server);
+  std::vector<Role> roles(roster.compute_transport.size() + roster.server_transport.size(), Role::compute);
+  for (const int rank : roster.server_transport) roles[static_cast<std::size_t>(rank)] = Role::server;
+  return roles;
 }
 
 std::string_view name_of(Role role) {

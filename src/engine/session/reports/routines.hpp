@@ -14,7 +14,8 @@
 namespace tailrace::session {
 
 enum class Role { compute, server, compute_and_server };
-Role role_of(const exchange::Roster& roster, int transport_rank);
+/// Returns the role of each process, by transport rank.
+std::vector<Role> roles_of(const exchange::Roster& roster);
 std::string_view name_of(Role role);
 
 /// Names of routines, in the order of the report, and nanoseconds.

@@ -51,9 +51,10 @@ ordered_json event_of(int rank, const Span& span) {
 }  // namespace
 
 std::string trace_text(const exchange::Roster& roster, const std::map<int, Statistics>& all) {
+  const std::vector<Role> roles = roles_of(roster);
   ordered_json events = ordered_json::array();
   for (const auto& [rank, statistics] : all) {
-    const bool serves = role_of(roster, rank) == Role::server;
+    const bool serves = roles[static_cast<std::size_t>(rank)] == Role::server;
     events.push_back(named("process_name", rank, 0, cat(serves ? "server, rank " : "compute, rank ", rank)));
     std::set<std::int64_t> threads;
     for (const Span& span : statistics.spans) threads.insert(span.thread);

@@ -43,7 +43,8 @@ exchange::Roster roster_of(bool self_served) {
 }
 
 ReportFacts facts_of(bool self_served) {
-  return {roster_of(self_served), std::vector<int>(self_served ? 2 : 3, 0), Bytes{512} << 20, 1'796'000'000};
+  return {roster_of(self_served), std::vector<int>(self_served ? 2 : 3, 0), Bytes{512} << 20, 1'796'000'000,
+          "this-session"};
 }
 
 std::int64_t number_of_method(std::string_view name) {
@@ -164,6 +165,12 @@ std::map<int, Statistics> written() {
   return all;
 }
 
+pipeline::Figures shared(const std::map<int, Statistics>& all) {
+  pipeline::Figures figures;
+  for (const auto& [rank, statistics] : all) figures[rank] = std::make_shared<const Statistics>(statistics);
+  return figures;
+}
+
 TEST(report, the_line_says_durable_only_if_all_is) {
   const exchange::Roster roster = roster_of(false);
   std::map<int, Statistics> all = written();
@@ -223,6 +230,9 @@ TEST(report, figures_travel_whole) {
   EXPECT_EQ(heard.spans[1].about.records, 0);
   EXPECT_TRUE(told.so_far().spans.empty());
   EXPECT_EQ(told.so_far().failed, told.failed);
+  for (int step = 0; step < 1000; ++step) told.durable["fc"].push_back(step);
+  EXPECT_EQ(std::ssize(told.so_far().durable["fc"]), Statistics::most_durable_so_far);
+  EXPECT_EQ(told.so_far().durable["fc"].back(), 999);
 }
 
 std::string text_of(const std::string& path) {
@@ -255,7 +265,7 @@ class ReportFile : public testing::Test {
   void hand_over(Reporter& reporter) {
     for (const int before = submitted_; submitted_ == before;
          std::this_thread::sleep_for(std::chrono::milliseconds(1)))
-      reporter.on_figures(written());
+      reporter.on_figures(shared(written()));
   }
   void run_jobs() {
     for (const auto& job : std::exchange(jobs_, {})) job();
@@ -278,7 +288,8 @@ TEST_F(ReportFile, is_running_and_then_ended) {
   const auto reporter = this->reporter();
   hand_over(*reporter);
   EXPECT_EQ(report(), "") << "the caller writes nothing itself";
-  reporter->on_figures(written());
+  EXPECT_FALSE(reporter->wants_figures());
+  reporter->on_figures(shared(written()));
   EXPECT_EQ(submitted_, 1) << "one report at a time";
   run_jobs();
   EXPECT_TRUE(is_running(report()));
@@ -312,12 +323,12 @@ TEST_F(ReportFile, has_failed_if_a_step_or_the_end_has) {
 TEST_F(ReportFile, that_a_rank_has_marked_as_failed_stays_so) {
   if (skip_) GTEST_SKIP();
   const auto reporter = this->reporter();
-  mark_failed(settings_.report, "nothing to mark");
+  mark_failed(settings_.report, "this-session", "nothing to mark");
   EXPECT_EQ(files(), 0);
   hand_over(*reporter);
   run_jobs();
-  mark_failed(settings_.report, "compute rank 1 gives up");
-  mark_failed(settings_.report, "a later error");
+  mark_failed(settings_.report, "this-session", "compute rank 1 gives up");
+  mark_failed(settings_.report, "this-session", "a later error");
   hand_over(*reporter);
   run_jobs();
   EXPECT_TRUE(has(report(), "\"state\": \"failed\""));
@@ -325,11 +336,77 @@ TEST_F(ReportFile, that_a_rank_has_marked_as_failed_stays_so) {
   EXPECT_EQ(files(), 1);
 }
 
+TEST_F(ReportFile, is_marked_again_if_the_writer_replaces_the_mark) {
+  if (skip_) GTEST_SKIP();
+  const std::string running = report_text(facts_of(false), written(), State::running);
+  // The writer has looked at the file before the mark, and renames its own over it.
+  for (int i = 0; i < 3; ++i) {
+    std::ofstream(settings_.report, std::ios::binary) << running;
+    std::thread marking([&] { mark_failed(settings_.report, "this-session", "rank 1 gives up"); });
+    while (is_running(report())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::ofstream(settings_.report + ".new", std::ios::binary) << running;
+    std::filesystem::rename(settings_.report + ".new", settings_.report);
+    marking.join();
+    EXPECT_TRUE(has(report(), "\"error\": \"rank 1 gives up\"")) << report();
+  }
+}
+
+TEST_F(ReportFile, is_marked_by_one_of_many_ranks) {
+  if (skip_) GTEST_SKIP();
+  std::ofstream(settings_.report, std::ios::binary)
+      << report_text(facts_of(false), written(), State::running);
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 8; ++rank)
+    ranks.emplace_back([&, rank] { mark_failed(settings_.report, "this-session", cat("rank ", rank)); });
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_TRUE(has(report(), "\"state\": \"failed\"")) << report();
+  EXPECT_EQ(files(), 1) << "nothing temporary is left";
+}
+
+TEST_F(ReportFile, of_another_session_is_not_marked) {
+  if (skip_) GTEST_SKIP();
+  std::ofstream(settings_.report, std::ios::binary)
+      << report_text(facts_of(false), written(), State::running);
+  mark_failed(settings_.report, "another-session", "why");
+  EXPECT_TRUE(is_running(report(), "this-session"));
+  EXPECT_FALSE(is_running(report(), "another-session"));
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(ReportFile, keeps_its_place_when_the_program_changes_its_directory) {
+  fix_places(settings_);
+  EXPECT_TRUE(std::filesystem::path(settings_.report).is_absolute()) << settings_.report;
+  EXPECT_EQ(settings_.trace, "");
+}
+
+TEST_F(ReportFile, is_made_again_after_a_job_could_not_be_queued) {
+  if (skip_) GTEST_SKIP();
+  bool fails = true;
+  Reporter reporter(settings_, facts_of(false), [&fails](const std::function<void()>& job) {
+    if (std::exchange(fails, false)) throw std::bad_alloc();
+    job();
+  });
+  reporter.on_figures(shared(written()));
+  EXPECT_EQ(report(), "");
+  reporter.on_figures(shared(written()));
+  EXPECT_TRUE(is_running(report()));
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(ReportFile, replaces_what_a_killed_job_has_left) {
+  if (skip_) GTEST_SKIP();
+  set_log_level(LogLevel::error);
+  std::ofstream(settings_.report + ".tmp", std::ios::binary) << "half";
+  reporter()->on_end(written());
+  EXPECT_TRUE(has(report(), "\"state\": \"ended\""));
+  EXPECT_EQ(files(), 1);
+}
+
 TEST_F(ReportFile, of_somebody_else_is_left_alone) {
   if (skip_) GTEST_SKIP();
   for (const std::string other : {"", "{", "[1]", "{\"state\": 1}", "{\"state\": \"ended\"}"}) {
     std::ofstream(settings_.report, std::ios::binary) << other;
-    mark_failed(settings_.report, "why");
+    mark_failed(settings_.report, "this-session", "why");
     EXPECT_EQ(report(), other);
     EXPECT_FALSE(is_running(other)) << other;
   }
@@ -342,8 +419,15 @@ TEST_F(ReportFile, has_names_that_are_no_utf_8) {
   all[2].streams["fc-\xff"].files = 1;
   all[2].tracing = true;
   all[2].add_span("write", 1, 1, 2, [] { return pipeline::Span::About{"fc-\xff", "t", 0, 0, 1}; });
+  all[2].add_span("write", 1, 1, 2, [] { return pipeline::Span::About{"fc", "gr\xfc", 0, 0, 1}; });
+  all[2].failed["fc"] = "put of \"gr\xfc\xdf\": no such field";
   settings_.trace = directory_ + "/trace.json";
+  std::ofstream(settings_.report, std::ios::binary) << report_text(facts_of(false), all, State::running);
+  mark_failed(settings_.report, "this-session", "put of \"gr\xfc\xdf\"");
+  EXPECT_TRUE(has(report(), "put of \\\"gr\xef\xbf\xbd")) << report();
   reporter()->on_end(all);
+  EXPECT_TRUE(has(report(), "put of \\\"gr\xef\xbf\xbd")) << report();
+  EXPECT_TRUE(has(text_of(settings_.trace), "gr\xef\xbf\xbd"));
   EXPECT_TRUE(has(report(), "\"fc-\xef\xbf\xbd\""));
   EXPECT_TRUE(has(text_of(settings_.trace), "\"fc-\xef\xbf\xbd\""));
 }
@@ -376,10 +460,25 @@ TEST_F(ReportFile, is_marked_before_the_job_ends) {
   const auto reporter = this->reporter();
   hand_over(*reporter);
   run_jobs();
-  comm::before_job_ends(this, [this](std::string_view why) { mark_failed(settings_.report, why); });
+  comm::before_job_ends(this,
+                        [this](std::string_view why) { mark_failed(settings_.report, "this-session", why); });
   EXPECT_EXIT(comm::end_job("rank 3 has lost its mind"), testing::ExitedWithCode(1), "lost its mind");
   comm::before_job_ends(this, nullptr);
   EXPECT_TRUE(has(report(), "\"error\": \"rank 3 has lost its mind\"")) << report();
+}
+
+TEST(report, a_job_ends_though_nobody_can_be_told_why) {
+  comm::before_job_ends(nullptr, [](std::string_view) { throw std::bad_alloc(); });
+  EXPECT_EXIT(comm::end_job("out of memory"), testing::ExitedWithCode(1), "out of memory");
+  comm::before_job_ends(nullptr, nullptr);
+}
+
+TEST(report, a_server_tells_its_threads_that_encode) {
+  if (!has_reports()) GTEST_SKIP();
+  std::map<int, Statistics> all = written();
+  all[2].process.encoders = 1;
+  const std::string text = report_text(facts_of(false), all, State::ended);
+  EXPECT_TRUE(has(text, "\"threads\": 2,\n      \"encoders\": 1,")) << text;
 }
 
 TEST(report, the_line_is_printed_unless_the_log_is_of_errors_alone) {

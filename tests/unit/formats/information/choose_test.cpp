@@ -230,6 +230,16 @@ TEST(information, equal_neighbours_of_a_coarse_step_keep_no_bits_below_it) {
   EXPECT_GE(slow_kept(before, 0.99), found.bits + 5) << "the published rule keeps artificial information";
 }
 
+TEST(information, bits_below_the_step_of_values_do_not_count) {
+  for (const double step : {0.05, 0.1}) {  // as large as the noise, or larger: most neighbours are equal
+    const std::vector<float> values = waves<float>(0.05, 280, 0.003);
+    const std::vector<float> before = packed_before(values, 250.37, step);
+    EXPECT_GE(kept(before).bits, kept(values).bits) << step;
+    EXPECT_LE(kept(before).bits, 13) << step << ": as many tell steps of it apart among numbers from 256 on";
+    EXPECT_GE(slow_kept(before, 0.99), 22) << step << ", by the published rule";
+  }
+}
+
 TEST(information, codes_keep_their_leading_bits) {
   std::vector<std::uint32_t> codes;
   for (const double value : waves<double>(0.1))

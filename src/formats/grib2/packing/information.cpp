@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/grib2/packing/information.hpp"
+
+#include "formats/information/choose.hpp"
+
+namespace tailrace::grib2 {
+
+/// Moves the codes of a record that lacks values to their places, from the last one on. The others become 0,
+/// which has no part in the information.
+void InformedScaling::spread(Index coded, std::span<const std::byte> bitmap) {
+  for (Index at = std::ssize(codes_) - 1, from = coded; at >= 0; --at) {
+    const bool is_there =
+        (bitmap[static_cast<std::size_t>(at / 8)] << at % 8 & std::byte{0x80}) != std::byte{};
+    codes_[static_cast<std::size_t>(at)] = is_there ? codes_[static_cast<std::size_t>(--from)] : 0;
+  }
+}
+
+template <typename Value>
+std::optional<Scaling> InformedScaling::choose(const codec::FieldDefinition& field, const Range& range,
+                                               const Value* values, Index coded,
+                                               std::span<const std::byte> bitmap) {
+  if (is_integer(field.type)) {
+    const std::optional<Scaling> whole = scaling_within(range, 0.75);
+    if (whole) kept_bits_ = codec::KeptBits::all(whole->bits);
+    return whole;
+  }
+  const int bits = informed_bits(field.type);
+  const std::optional<Scaling> fine = scaling_for(range, bits);
+  if (!fine) return std::nullopt;
+  codes_.resize(static_cast<std::size_t>(field.elements()));
+  write_codes(values, coded, *fine, codes_.data());
+  if (!bitmap.empty()) spread(coded, bitmap);
+  kept_bits_ = information::kept_of(codes_, bits, codec::row_of(field.shape), *field.information);
+  const int widest_step = fine->binary + bits - kept_bits_.bits;
+  for (int fewer = kept_bits_.bits; fewer < bits; ++fewer) {
+    const std::optional<Scaling> scaling = scaling_for(range, fewer);
+    if (!scaling || scaling->decimal != fine->decimal || scaling->binary > widest_step) continue;
+    kept_bits_.bits = fewer;
+    return scaling;
+  }
+  kept_bits_.bits = bits;
+  return fine;
+}
+
+template std::optional<Scaling> InformedScaling::choose(const codec::FieldDefinition&, const Range&,
+                                                        const float*, Index, std::span<const std::byte>);
+template std::optional<Scaling> InformedScaling::choose(const codec::FieldDefinition&, const Range&,
+                                                        const double*, Index, std::span<const std::byte>);
+
+}  // namespace tailrace::grib2

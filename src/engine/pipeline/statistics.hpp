@@ -42,6 +42,20 @@ struct Counters {
   std::int64_t is_input = 0;        // 1: the stream is read
 };
 
+/// The bits that records of a field with accuracy=auto have kept on one rank.
+struct Precision {
+  static constexpr std::size_t most_bits = 64;
+
+  double share = 0;        // of their information that they were to keep
+  std::int64_t whole = 0;  // records that kept all bits, since nothing told which of them matter
+  std::vector<std::int64_t> records = std::vector<std::int64_t>(most_bits + 1);  // the others, by kept bits
+  double least_information = 1;
+
+  void add(int bits, double information, bool is_whole);
+  void add(const Precision& other);
+  [[nodiscard]] std::int64_t count() const;
+};
+
 /// How a server takes offsets by itself (Counters::offsets).
 enum class OffsetsBy : std::int64_t { none = 0, one_sided = 1, messages = 2 };
 
@@ -60,6 +74,8 @@ struct Statistics {
   std::map<std::string, std::vector<double>>
       durable;  // seconds from a rank's end of step to durable, as its home saw it
   std::map<std::string, std::string> why_method;  // of streams with method=auto, on servers
+  std::map<std::string, std::map<std::string, Precision>>
+      precisions;  // by file pattern and field, on servers
   std::vector<Span> spans;
   bool tracing = false;
 

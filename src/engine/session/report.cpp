@@ -18,6 +18,8 @@
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>
+
+#include "engine/session/accuracy_report.hpp"
 #endif
 
 namespace tailrace::session {
@@ -113,6 +115,7 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
     if (offsets == pipeline::OffsetsBy::one_sided) report["offsets"] = "one-sided";
     if (offsets == pipeline::OffsetsBy::messages) report["offsets"] = "messages";
   }
+  if (auto told = accuracy_report(all, name); !told.empty()) report["accuracy"] = std::move(told);
   report["records"] = sum(servers, &Counters::records);
   report["bytes_captured"] = sum(compute, &Counters::captured_bytes);
   report["bytes_in_intervals"] = sum(compute, &Counters::interval_bytes);

@@ -92,7 +92,7 @@ def what_does_not_fit_is_refused(directory):
         check(words in err, f"{how}: {err}")
 
 
-here = os.path.abspath(fresh("precision"))
+here = os.path.abspath(fresh("precision-files"))
 if os.environ["TEST_HDF5"] == "1":
     a_run_goes_on_with_the_same_share(here, netcdf4_keeps_what_the_report_says(here))
 classic_netcdf_keeps_all(here)

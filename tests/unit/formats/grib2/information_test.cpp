@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(packing, InformedPacking, testing::Values("simple", "cc
 
 TEST_P(InformedPacking, bits_follow_the_noise_and_decoded_values_are_off_by_less_than_it) {
   long before = 24;
-  for (const double noise : {0.02, 0.2, 2.0}) {
+  for (const double noise : {0.1, 0.4, 2.0}) {
     const std::vector<double> values = noisy_waves(noise);
     const Informed found = informed(GetParam(), informed_field(), values);
     EXPECT_FALSE(found.kept.is_whole);

@@ -45,14 +45,15 @@ ByteVector precise_file(const Precise& what, const std::vector<NodeShape>& nodes
                         std::uint64_t seed) {
   const layout::Layout layout = *layout::Layout::block({precision_rows, precision_columns}, ranks);
   const std::vector<Variable> variables{
-      {"t", layout, cat("levels=height:2,10 ", what.field_options)},
-      {"u", layout, cat("levels=height:10 missing=-99 ", what.field_options)}};
+      {"t", layout, cat("levels=pressure:850,500 ", what.field_options)},
+      {"u", layout, cat("levels=pressure:850 missing=-99 ", what.field_options)}};
   const auto plan = StreamPlan::make(what.pattern, cat("base=2026-03-01 ", what.stream_options), variables);
   EXPECT_TRUE(plan.is_ok()) << plan.status().text();
   if (!plan.is_ok()) return {};
   Job job;
   job.nodes = nodes;
   job.seed = seed;
+  job.threads = 1 + static_cast<int>(seed % 3);
   SessionWorld world(job);
   std::vector<std::map<std::pair<std::int64_t, int>, std::vector<float>>> arrays(
       static_cast<std::size_t>(world.ranks()));

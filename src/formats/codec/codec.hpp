@@ -27,6 +27,7 @@ struct KeptBits {
   int bits = 0;            // the most significant ones of the mantissa, or of the codes of a packing
   double information = 1;  // the share of the information that they carry
   bool is_whole = false;   // all bits stay, since nothing tells which of them matter
+  double left_out = 0;     // the share of all information that was taken for a trace of earlier rounding
 
   static KeptBits all(int bits) { return {bits, 1, true}; }
 };

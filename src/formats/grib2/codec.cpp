@@ -194,6 +194,7 @@ Status Grib2Encoder::append_values(const Field& field, const codec::RecordKey& k
     coded = compact(values, count, codec::missing_in(definition.type, *definition.missing), bitmap_);
   }
   if (coded == 0) {
+    if (definition.information) kept_bits_ = codec::KeptBits::all(0);
     append_representation(field.parts.representation, 0, Scaling{0, 0, 0, widest(definition)}, out);
     append_bitmap(bitmap_, out);
     append_data_header(0, out);
@@ -232,7 +233,8 @@ Result<Choice> Grib2Encoder::choose(const Field& field, Index level, const Value
                       accuracy > 0 ? cat("an accuracy of ", accuracy, " in at most ", most_bits, " bits")
                                    : cat(widest(definition), " bits"),
                       constant ? " (constants are kept as float32); " : "; ",
-                      "ask for less accuracy, or scale the field"));
+                      definition.information ? "give bits= in place of accuracy=auto, or scale the field"
+                                             : "ask for less accuracy, or scale the field"));
   const Bytes length = packed_length(coded, scaling->bits);
   if (length > largest_section - data_header) return too_long(field, level, length);
   return Choice{*scaling, constant};

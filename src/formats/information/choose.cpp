@@ -33,50 +33,73 @@ double part(double count, double cases, double first, double second) {
   return cases > 0 ? cases / count * log_2(count * cases / (first * second)) : 0;
 }
 
-bool varies(const Pairs& pairs, int bit) {
-  const auto at = static_cast<std::size_t>(bit);
-  return pairs.first[at] + pairs.second[at] > 0 && pairs.first[at] + pairs.second[at] < 2 * pairs.count;
+/// A record whose bits all carry less than this keeps them all: in 1000 pairs chance gives as much to none of
+/// 100,000 bits.
+constexpr double least_telling = 0.02;
+
+double sum_of(const std::vector<double>& all, int begin, int end) {
+  double sum = 0;
+  for (int i = begin; i < end; ++i) sum += all[static_cast<std::size_t>(i)];
+  return sum;
 }
 
-/// Returns the number of leading bits that carry real information: all before the first that carries none,
-/// or behind which it rises again. Bits that are the same in all values do not count. Sign and exponent,
+/// Returns true if 1 in 8 values at least has the bit, and 1 in 8 lacks it. Few values, as peaks, tell
+/// nothing of how information falls off.
+bool is_common(const Pairs& pairs, int bit) {
+  const auto at = static_cast<std::size_t>(bit);
+  const std::int64_t set = pairs.first[at] + pairs.second[at], all = 2 * pairs.count;
+  return 8 * std::min(set, all - set) >= all;
+}
+
+/// Returns the number of leading bits of `bits` that carry real information: all before the first that
+/// carries none, or behind which it rises again. Bits that are not common do not count. Sign and exponent,
 /// the first `leading` bits, may carry none.
-int end_of_real(const Pairs& pairs, const std::vector<double>& all, int leading, int bits) {
-  std::vector<int> moving;
+int first_gap(const Pairs& pairs, const std::vector<double>& all, int leading, int bits) {
+  std::vector<int> common;
   for (int i = leading; i < bits; ++i)
-    if (varies(pairs, static_cast<int>(all.size()) - 1 - i)) moving.push_back(i);
+    if (is_common(pairs, static_cast<int>(all.size()) - 1 - i)) common.push_back(i);
   const double chance = chance_of(pairs.count);
   double most = 0;
-  for (std::size_t k = 0; k < moving.size(); ++k) {
-    const double here = all[static_cast<std::size_t>(moving[k])];
-    const bool is_last = k + 1 == moving.size();
-    const double next = is_last ? 0 : all[static_cast<std::size_t>(moving[k + 1])];
-    if (here == 0 && (most > 0 || next == 0)) return moving[k];
+  for (std::size_t k = 0; k < common.size(); ++k) {
+    const double here = all[static_cast<std::size_t>(common[k])];
+    const bool is_last = k + 1 == common.size();
+    const double next = is_last ? 0 : all[static_cast<std::size_t>(common[k + 1])];
+    if (here == 0 && (most > 0 || next == 0)) return common[k];
     most = std::max(most, here);
     // Information that has fallen to less than a hundredth is that of earlier rounding where it grows.
-    if (here < most / 100 && next > 1.5 * here && next > here + chance) return moving[k] + 1;
+    if (here < most / 100 && next > 1.5 * here && next > here + chance) return common[k] + 1;
   }
   return bits;
 }
 
-/// Returns how many leading bits hold the share of the information of the first `end`.
-Kept leading_bits(const std::vector<double>& all, int end, double share) {
-  double total = 0;
-  for (int i = 0; i < end; ++i) total += all[static_cast<std::size_t>(i)];
-  double sum = 0;
-  int kept = 0;
-  while (kept < end && (kept == 0 || sum < share * total)) sum += all[static_cast<std::size_t>(kept++)];
-  return {kept, total > 0 ? sum / total : 0, false};
+/// Traces of earlier rounding are small. More than a quarter of the information is real, gap or not.
+int end_of_real(const Pairs& pairs, const std::vector<double>& all, int leading, int bits) {
+  const int end = first_gap(pairs, all, leading, bits);
+  return sum_of(all, end, bits) * 4 > sum_of(all, 0, bits) ? bits : end;
 }
 
-/// Returns true if the words have at most few_values different values.
-template <typename Word>
-bool has_few(std::span<const Word> words, const Reading<Word>& reading) {
+/// Returns how many of `bits` values keep, behind the first `leading`. Those behind the first `most` are
+/// below a step of the values.
+Kept leading_bits(const Pairs& pairs, int bits, int leading, int most, double share) {
+  const std::vector<double> all = information_of(pairs, bits);
+  const int end = share < 1 ? end_of_real(pairs, all, leading, most) : bits;
+  if (*std::max_element(all.begin(), all.begin() + end) < least_telling) return Kept::all(bits - leading);
+  const double total = sum_of(all, 0, end);
+  double sum = 0;
+  int kept = 0;
+  while (kept < end && sum < share * total) sum += all[static_cast<std::size_t>(kept++)];
+  return {std::max(kept - leading, 1), sum / total, false, sum_of(all, end, bits) / sum_of(all, 0, bits)};
+}
+
+/// Returns true if the values have at most few_values different ones.
+template <typename Value, typename Word>
+bool has_few(std::span<const Value> values, const Reading<Word>& reading) {
   constexpr std::size_t slots = 1024;
   std::array<Word, slots> found{};
   int different = 0;
   Word before = 0;
-  for (const Word word : words) {
+  for (const Value value : values) {
+    const Word word = std::bit_cast<Word>(value);
     if (word == before || !reading.is_value(word)) continue;
     before = word;
     std::size_t at = static_cast<std::size_t>((std::uint64_t{word} * 0x9e3779b97f4a7c15U) >> 54);
@@ -87,12 +110,6 @@ bool has_few(std::span<const Word> words, const Reading<Word>& reading) {
   }
   return true;
 }
-
-/// Values that are multiples of a step have neighbours with equal values. Bits below the step only tell which
-/// multiple it is.
-bool may_have_a_step(const Pairs& pairs) { return pairs.equal * 100 >= pairs.count; }
-/// A step of less than so many bits above the last one is the resolution of the type.
-constexpr int least_step_bits = 3;
 
 /// Calls `take` with both values of each pair.
 template <typename Value, typename Word, typename Take>
@@ -105,18 +122,94 @@ void for_each_pair(std::span<const Value> values, const Reading<Word>& reading, 
   }
 }
 
-/// Returns how many bits of the mantissa tell all neighbours apart, up to `mantissa`.
-template <typename Real, typename Word>
-int mantissa_of_step(std::span<const Real> values, const Reading<Word>& reading, int mantissa) {
-  double step = std::numeric_limits<double>::infinity(), largest = 0;
-  for_each_pair(values, reading, [&](Real one, Real other) {
-    const double difference = std::fabs(static_cast<double>(one) - static_cast<double>(other));
-    if (difference > 0) step = std::min(step, difference);
-    largest = std::max({largest, std::fabs(static_cast<double>(one)), std::fabs(static_cast<double>(other))});
+/// Equal neighbours have all bits in common, so that each seems to carry information. They are a frequent
+/// value, or the values are multiples of a step.
+bool has_equal_neighbours(const Pairs& pairs) { return pairs.equal * 100 >= pairs.count; }
+
+/// Returns the word that most pairs of equal values consist of, or 0 if these are less than a quarter of such
+/// pairs, or a hundredth of all.
+template <typename Value, typename Word>
+Word frequent_word(std::span<const Value> values, const Reading<Word>& reading, const Pairs& pairs) {
+  struct Place {
+    Word word = 0;
+    std::int64_t count = 0;
+  };
+  std::array<Place, 4> places{};
+  const auto for_each_equal = [&](auto take) {
+    for_each_pair(values, reading, [&](Value one, Value other) {
+      if (std::bit_cast<Word>(one) == std::bit_cast<Word>(other)) take(std::bit_cast<Word>(one));
+    });
+  };
+  // A word of more than a fifth has one of four places in the end (Misra and Gries 1982).
+  for_each_equal([&](Word word) {
+    auto place = std::ranges::find(places, word, &Place::word);
+    if (place == places.end()) place = std::ranges::find(places, 0, &Place::count);
+    if (place == places.end()) {
+      for (Place& each : places) --each.count;
+      return;
+    }
+    place->word = word;
+    ++place->count;
   });
-  if (!std::isfinite(step)) return mantissa;
+  for (Place& place : places) place.count = 0;
+  for_each_equal([&](Word word) {
+    const auto place = std::ranges::find(places, word, &Place::word);
+    if (place != places.end()) ++place->count;
+  });
+  const Place most = *std::ranges::max_element(places, {}, &Place::count);
+  return most.count * 4 >= pairs.equal && most.count * 100 >= pairs.count ? most.word : 0;
+}
+
+/// Counts the pairs of values that are not among the most frequent ones, which it adds to `reading`.
+template <typename Value, typename Word>
+Pairs count_rare_pairs(std::span<const Value> values, Reading<Word>& reading) {
+  const auto count = [&] {
+    return count_pairs(reinterpret_cast<const Word*>(values.data()), std::ssize(values), reading);
+  };
+  Pairs pairs = count();
+  for (Word& frequent : reading.frequent) {
+    if (pairs.count == 0 || !has_equal_neighbours(pairs)) break;
+    frequent = frequent_word(values, reading, pairs);
+    if (frequent == 0) break;
+    pairs = count();
+  }
+  return pairs;
+}
+
+/// A step of less than so many bits above the last one is the resolution of the type.
+constexpr int least_step_bits = 3;
+
+struct Step {
+  double size = std::numeric_limits<double>::infinity();
+  double largest = 0;  // magnitude of a value
+};
+
+/// Returns the step that the values are multiples of: their smallest difference, or infinity if other
+/// differences are no multiples of it. These are off by a unit of the last bit, of which a step has 8.
+template <typename Value, typename Word>
+Step step_of(std::span<const Value> values, const Reading<Word>& reading) {
+  Step step;
+  const auto difference = [](Value one, Value other) {
+    return std::fabs(static_cast<double>(one) - static_cast<double>(other));
+  };
+  for_each_pair(values, reading, [&](Value one, Value other) {
+    if (difference(one, other) > 0) step.size = std::min(step.size, difference(one, other));
+    step.largest =
+        std::max({step.largest, std::fabs(static_cast<double>(one)), std::fabs(static_cast<double>(other))});
+  });
+  const double low = step.size * (4.0 / 3), high = step.size * (5.0 / 3);
+  for_each_pair(values, reading, [&](Value one, Value other) {
+    if (difference(one, other) > low && difference(one, other) < high)
+      step.size = std::numeric_limits<double>::infinity();
+  });
+  return step;
+}
+
+/// Returns how many bits of the mantissa tell multiples of the step apart, up to `mantissa`.
+int mantissa_of(const Step& step, int mantissa) {
+  if (!std::isfinite(step.size)) return mantissa;
   int bits = 0;
-  while (bits < mantissa && std::ldexp(1.0, std::ilogb(largest) - bits) > step) ++bits;
+  while (bits < mantissa && std::ldexp(1.0, std::ilogb(step.largest) - bits) > step.size) ++bits;
   return bits <= mantissa - least_step_bits ? bits : mantissa;
 }
 
@@ -137,17 +230,12 @@ Kept kept_of_reals(std::span<const Real> values, std::optional<Real> missing, In
   reading.limit = std::bit_cast<Word>(std::numeric_limits<Real>::max());
   if (missing) reading.missing = std::bit_cast<Word>(*missing);
   reading.row = std::max<Index>(row, 1);
-  const std::span<const Word> words(reinterpret_cast<const Word*>(values.data()), values.size());
-  const Pairs pairs = count_pairs(words.data(), std::ssize(words), reading);
-  if (pairs.count < fewest_pairs || has_few(words, reading)) return Kept::all(Bits::mantissa);
-  const std::vector<double> all = information_of(pairs, Bits::all);
+  const Pairs pairs = count_rare_pairs(values, reading);
+  if (pairs.count < fewest_pairs || has_few(values, reading)) return Kept::all(Bits::mantissa);
   constexpr int leading = Bits::all - Bits::mantissa;
   int most = Bits::mantissa;
-  if (may_have_a_step(pairs)) most = mantissa_of_step(values, reading, most);
-  Kept kept = leading_bits(all, end_of_real(pairs, all, leading, leading + most), share);
-  if (kept.information == 0) return Kept::all(Bits::mantissa);
-  kept.bits = std::max(kept.bits - leading, 1);
-  return kept;
+  if (has_equal_neighbours(pairs)) most = mantissa_of(step_of(values, reading), most);
+  return leading_bits(pairs, Bits::all, leading, leading + most, share);
 }
 
 }  // namespace
@@ -186,24 +274,19 @@ Kept kept_of(std::span<const double> values, std::optional<double> missing, Inde
   return kept_of_reals(values, missing, row, share);
 }
 
-Kept kept_of(std::span<const std::uint32_t> codes, int bits, Index row, double share) {
+Kept kept_of(std::span<const std::uint32_t> codes, int bits, std::uint32_t zero, Index row, double share) {
   Reading<std::uint32_t> reading;
+  reading.missing = zero;
   reading.row = std::max<Index>(row, 1);
-  const Pairs pairs = count_pairs(codes.data(), std::ssize(codes), reading);
+  const Pairs pairs = count_rare_pairs(codes, reading);
   if (pairs.count < fewest_pairs || has_few(codes, reading)) return Kept::all(bits);
   int most = bits;
-  if (may_have_a_step(pairs)) {
-    std::uint32_t step = ~0U;
-    for_each_pair(codes, reading, [&](std::uint32_t one, std::uint32_t other) {
-      const std::uint32_t difference = one > other ? one - other : other - one;
-      if (difference > 0) step = std::min(step, difference);
-    });
-    const int below = std::bit_width(step) - 1;
+  if (has_equal_neighbours(pairs)) {
+    const double step = step_of(codes, reading).size;
+    const int below = std::isfinite(step) ? std::ilogb(step) : 0;
     if (below >= least_step_bits) most = std::max(bits - below, 1);
   }
-  const std::vector<double> all = information_of(pairs, bits);
-  const Kept kept = leading_bits(all, end_of_real(pairs, all, 0, most), share);
-  return kept.information == 0 ? Kept::all(bits) : kept;
+  return leading_bits(pairs, bits, 0, most, share);
 }
 
 }  // namespace tailrace::information

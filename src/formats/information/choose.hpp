@@ -33,7 +33,8 @@ codec::KeptBits kept_of(std::span<const float> values, std::optional<float> miss
 codec::KeptBits kept_of(std::span<const double> values, std::optional<double> missing, Index row,
                         double share);
 /// Local. Returns the same of codes of `bits`: unsigned numbers. A code of 0 is left out, as the missing
-/// values are, whose codes must be 0.
-codec::KeptBits kept_of(std::span<const std::uint32_t> codes, int bits, Index row, double share);
+/// values are, whose codes must be 0, and so is the code `zero` of a value of 0 (0: there is none).
+codec::KeptBits kept_of(std::span<const std::uint32_t> codes, int bits, std::uint32_t zero, Index row,
+                        double share);
 
 }  // namespace tailrace::information

@@ -95,7 +95,8 @@ TAILRACE_INFORMATION_INLINE void find_values(const Vector<Word>* words, const Re
   values = Vector<Word>{};
   for (int row = 0; row < rows<Word>; ++row) {
     const Vector<Word> size = (words[row] & reading.mask) - Word{1};
-    const auto is_value = (size < reading.limit) & (words[row] != reading.missing);
+    const auto is_value = (size < reading.limit) & (words[row] != reading.missing) &
+                          (words[row] != reading.frequent[0]) & (words[row] != reading.frequent[1]);
     values |= reinterpret_cast<const Vector<Word>&>(is_value) & (Word{1} << row);
   }
 }
@@ -113,17 +114,19 @@ template <typename Word>
 TAILRACE_INFORMATION_INLINE void add_block(const Word* words, Index first, const Reading<Word>& reading,
                                            Pairs& total) {
   Vector<Word> planes[rows<Word>];
+  Word after = 0;
   std::memcpy(planes, words, sizeof planes);
+  std::memcpy(&after, words + block, sizeof after);
   Vector<Word> values, pairs;
   find_values<Word>(planes, reading, values);
-  neighbours_of<Word>(values, reading.is_value(words[block]) ? 1 : 0, pairs);
+  neighbours_of<Word>(values, reading.is_value(after) ? 1 : 0, pairs);
   pairs &= values;
   leave_out_ends<Word>(first, reading.row, pairs);
   exchange<rows<Word> / 2, Word>(planes);
   if (ones<Word>(pairs) == block)
-    add_planes<true, Word>(planes, words[block], pairs, total);
+    add_planes<true, Word>(planes, after, pairs, total);
   else
-    add_planes<false, Word>(planes, words[block], pairs, total);
+    add_planes<false, Word>(planes, after, pairs, total);
 }
 
 template <typename Word>
@@ -132,7 +135,7 @@ TAILRACE_INFORMATION_INLINE void count_in(const Word* words, Index count, const 
   Index at = 0;
   for (; at + block < count; at += block) add_block<Word>(words + at, at, reading, total);
   Word rest[block + 1] = {};  // zeros are no values
-  std::copy(words + at, words + count, rest);
+  if (at < count) std::memcpy(rest, words + at, static_cast<std::size_t>(count - at) * sizeof(Word));
   add_block<Word>(rest, at, reading, total);
 }
 

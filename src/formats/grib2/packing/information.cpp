@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "formats/grib2/packing/information.hpp"
 
+#include <cmath>
+
 #include "formats/information/choose.hpp"
 
 namespace tailrace::grib2 {
@@ -27,14 +29,23 @@ std::optional<Scaling> InformedScaling::choose(const codec::FieldDefinition& fie
   const int bits = informed_bits(field.type);
   const std::optional<Scaling> fine = scaling_for(range, bits);
   if (!fine) return std::nullopt;
-  codes_.resize(static_cast<std::size_t>(field.elements()));
+  const auto elements = static_cast<std::size_t>(field.elements());
+  if (codes_.capacity() < elements) {  // resize() alone would hold the old memory beside twice as much
+    std::vector<std::uint32_t>().swap(codes_);
+    codes_.reserve(elements);
+  }
+  codes_.resize(elements);
   write_codes(values, coded, *fine, codes_.data());
   if (!bitmap.empty()) spread(coded, bitmap);
-  kept_bits_ = information::kept_of(codes_, bits, codec::row_of(field.shape), *field.information);
-  const int widest_step = fine->binary + bits - kept_bits_.bits;
+  std::uint32_t zero = 0;
+  const Value nothing = 0;
+  if (range.least < 0 && range.most > 0) write_codes(&nothing, 1, *fine, &zero);
+  kept_bits_ = information::kept_of(codes_, bits, zero, codec::row_of(field.shape), *field.information);
+  // Fewer bits may come with another power of ten.
+  const double widest_step = std::ldexp(step_of(*fine), bits - kept_bits_.bits);
   for (int fewer = kept_bits_.bits; fewer < bits; ++fewer) {
     const std::optional<Scaling> scaling = scaling_for(range, fewer);
-    if (!scaling || scaling->decimal != fine->decimal || scaling->binary > widest_step) continue;
+    if (!scaling || step_of(*scaling) > widest_step) continue;
     kept_bits_.bits = fewer;
     return scaling;
   }

@@ -112,6 +112,55 @@ TEST_P(InformedPacking, what_tells_nothing_keeps_all_bits) {
   EXPECT_EQ(decode(constant.message), std::vector<double>(5000, 280.5));
 }
 
+TEST_P(InformedPacking, zeros_among_values_of_both_signs_leave_the_bits_as_they_are) {
+  std::vector<double> values = noisy_waves(0.5);
+  for (double& value : values) value -= 280.01;
+  const Informed whole = informed(GetParam(), informed_field(), values);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (i % 500 < 200 || i % 71 == 0) values[i] = 0;
+  const Informed with = informed(GetParam(), informed_field(), values);
+  EXPECT_EQ(with.kept.bits, whole.kept.bits);
+  EXPECT_FALSE(with.kept.is_whole);
+}
+
+TEST_P(InformedPacking, tiny_values_keep_as_many_bits_as_others) {
+  const std::vector<double> values = noisy_waves(0.5);
+  const Informed usual = informed(GetParam(), informed_field(ElementType::f64), values);
+  for (const double size : {1e-31, 1e-33}) {  // the decimal scale of 24 bits is not that of fewer
+    std::vector<double> tiny = values;
+    for (double& value : tiny) value *= size / 40;
+    const Informed found = informed(GetParam(), informed_field(ElementType::f64), tiny);
+    EXPECT_LE(found.kept.bits, usual.kept.bits + 4) << size;
+    const std::vector<double> decoded = decode(found.message);
+    double worst = 0;
+    for (std::size_t i = 0; i < tiny.size(); ++i) worst = std::max(worst, std::fabs(decoded[i] - tiny[i]));
+    EXPECT_LT(worst, 3 * 0.5 * size / 40) << size;
+  }
+}
+
+TEST_P(InformedPacking, a_record_without_values_counts_as_whole) {
+  FieldDefinition field = informed_field();
+  field.missing = -1;
+  const Informed found = informed(GetParam(), field, std::vector<double>(5000, -1));
+  EXPECT_TRUE(found.kept.is_whole);
+  EXPECT_EQ(decode(found.message, -1), std::vector<double>(5000, -1));
+}
+
+TEST_P(InformedPacking, integers_that_do_not_fit_are_refused_and_told_of_bits) {
+  FieldDefinition field = informed_field(ElementType::i64);
+  for (const double most : {8589934592.0, 1e15}) {
+    std::vector<double> values(5000, most);
+    values[7] = most < 1e10 ? 0 : most - 1;
+    const auto codec = codec_of(stream_of(GetParam()));
+    ASSERT_TRUE(codec->define(field).is_ok());
+    ByteVector out;
+    const Status status = codec->encoder()->encode(
+        {0, 0, hour, 0}, reinterpret_cast<std::byte*>(values.data()), std::ssize(values), out);
+    EXPECT_EQ(status.code(), Code::data) << most;
+    EXPECT_NE(status.text().find("give bits="), std::string::npos) << status.text();
+  }
+}
+
 TEST_P(InformedPacking, integers_come_back_as_they_were) {
   std::vector<double> values;
   for (int i = 0; i < rows_of_grid * row_of_grid; ++i) values.push_back(i * i % 70001 - 35000);

@@ -244,14 +244,14 @@ TEST(information, codes_keep_their_leading_bits) {
   std::vector<std::uint32_t> codes;
   for (const double value : waves<double>(0.1))
     codes.push_back(static_cast<std::uint32_t>((value - 264) / 32 * (1 << 24)));
-  const codec::KeptBits found = kept_of(codes, 24, row, 0.99);
+  const codec::KeptBits found = kept_of(codes, 24, 0, row, 0.99);
   EXPECT_FALSE(found.is_whole);
   // The noise has 24 - log2(32 / 0.1) bits.
   EXPECT_GE(found.bits, 6);
   EXPECT_LE(found.bits, 10);
   std::vector<std::uint32_t> with = codes;
   for (std::size_t i = 0; i < with.size(); i += 50) with[i] = 0;
-  EXPECT_EQ(kept_of(with, 24, row, 0.99).bits, found.bits) << "zeros are left out";
+  EXPECT_EQ(kept_of(with, 24, 0, row, 0.99).bits, found.bits) << "zeros are left out";
 }
 
 }  // namespace

@@ -32,6 +32,8 @@ std::vector<Word> mixed_words(std::size_t count) {
     words.push_back(kind == 0                 ? Word{0}
                     : kind == 1               ? ~Word{0} >> 1
                     : kind == 2               ? Word{77}
+                    : kind == 4               ? Word{12}
+                    : kind == 5               ? Word{99}
                     : kind == 3 && i > 0      ? words.back()
                     : count > 2000 && i < 600 ? any >> 2 | 1  // a whole block of values
                                               : any);
@@ -48,8 +50,11 @@ TYPED_TEST(PairsTest, every_way_counts_what_a_loop_over_pairs_counts) {
   for (const std::size_t count : {1U, 2U, 100U, 255U, 256U, 257U, 258U, 512U, 513U, 5000U}) {
     const std::vector<TypeParam> words = mixed_words<TypeParam>(count);
     for (const Index row : {Index{1}, Index{2}, Index{7}, Index{256}, Index{300}, Index{5000}}) {
-      const Reading<TypeParam> reading{~TypeParam{0} >> 1, static_cast<TypeParam>((~TypeParam{0} >> 1) - 5),
-                                       TypeParam{77}, row};
+      const Reading<TypeParam> reading{~TypeParam{0} >> 1,
+                                       static_cast<TypeParam>((~TypeParam{0} >> 1) - 5),
+                                       TypeParam{77},
+                                       row,
+                                       {TypeParam{12}, TypeParam{99}}};
       const Pairs expected = slow_pairs<TypeParam>(words, reading);
       for (const entropy::Way way : all_ways) {
         if (!entropy::has(way)) continue;

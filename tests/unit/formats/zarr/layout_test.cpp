@@ -280,6 +280,8 @@ TEST(zarr_layout, the_share_of_information_is_told_by_the_array_and_stays) {
   EXPECT_NE(text_in(codec->head()).find(R"("quantization_information":0.99)"), std::string::npos);
   EXPECT_TRUE(check_goes_on(codec->head(), codec->head()).is_ok());
   EXPECT_EQ(check_goes_on(codec->head(), whole->head()).code(), Code::state);
+  field.information = 0.9;
+  EXPECT_EQ(check_goes_on(codec->head(), codec_of(field)->head()).code(), Code::state);
   const auto encoder = codec->encoder();
   std::vector<float> values(2000);
   for (std::size_t i = 0; i < values.size(); ++i)

@@ -7,13 +7,14 @@
 
 namespace tailrace::pipeline {
 
-void Precision::add(int bits, double information, bool is_whole) {
-  if (is_whole) {
+void Precision::add(const codec::KeptBits& kept) {
+  if (kept.is_whole) {
     ++whole;
     return;
   }
-  ++records[std::min(static_cast<std::size_t>(std::max(bits, 0)), most_bits)];
-  least_information = std::min(least_information, information);
+  ++records[std::min(static_cast<std::size_t>(std::max(kept.bits, 0)), most_bits)];
+  least_information = std::min(least_information, kept.information);
+  most_left_out = std::max(most_left_out, kept.left_out);
 }
 
 void Precision::add(const Precision& other) {
@@ -21,6 +22,7 @@ void Precision::add(const Precision& other) {
   whole += other.whole;
   for (std::size_t bits = 0; bits <= most_bits; ++bits) records[bits] += other.records[bits];
   least_information = std::min(least_information, other.least_information);
+  most_left_out = std::max(most_left_out, other.most_left_out);
 }
 
 std::int64_t Precision::count() const { return std::accumulate(records.begin(), records.end(), whole); }
@@ -40,7 +42,8 @@ void Statistics::pack(Packer& out) const {
           .put(each.share)
           .put(each.whole)
           .put_list(std::span<const std::int64_t>(each.records))
-          .put(each.least_information);
+          .put(each.least_information)
+          .put(each.most_left_out);
   }
   out.put(static_cast<std::int64_t>(spans.size()));
   for (const Span& span : spans) out.put_text(span.name).put(span.thread).put(span.begin).put(span.end);
@@ -63,6 +66,7 @@ Statistics Statistics::unpack(Unpacker& in) {
       each.records = in.get_list<std::int64_t>();
       each.records.resize(Precision::most_bits + 1);
       each.least_information = in.get<double>();
+      each.most_left_out = in.get<double>();
     });
   });
   for_each_name([&](const std::string& name) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/codec/codec.hpp"
 #include "ground/base/bytes.hpp"
 
 namespace tailrace::pipeline {
@@ -50,8 +51,9 @@ struct Precision {
   std::int64_t whole = 0;  // records that kept all bits, since nothing told which of them matter
   std::vector<std::int64_t> records = std::vector<std::int64_t>(most_bits + 1);  // the others, by kept bits
   double least_information = 1;
+  double most_left_out = 0;  // share of the information that was taken for a trace of earlier rounding
 
-  void add(int bits, double information, bool is_whole);
+  void add(const codec::KeptBits& kept);
   void add(const Precision& other);
   [[nodiscard]] std::int64_t count() const;
 };

@@ -34,6 +34,7 @@ inline nlohmann::ordered_json accuracy_report(const std::map<int, pipeline::Stat
                            {"median", bits_at(each.records, (rounded - 1) / 2)},
                            {"max", bits_at(each.records, rounded - 1)}};
       told["least_information"] = each.least_information;
+      told["most_left_out"] = each.most_left_out;
     }
     report.push_back(std::move(told));
   }

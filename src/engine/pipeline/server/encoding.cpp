@@ -347,7 +347,7 @@ void Encoding::count_bits(int number, const codec::KeptBits& kept) {
   const codec::FieldDefinition& field = stream_.field(number);
   Precision& all = stream_.context.statistics.precisions[stream_.name][field.name];
   all.share = field.information.value_or(0);
-  all.add(kept.bits, kept.information, kept.is_whole);
+  all.add(kept);
 }
 
 void Encoding::count(const Work& work) {

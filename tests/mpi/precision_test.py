@@ -83,6 +83,9 @@ def eccodes_reads_the_bits_of_the_report(directory):
         numbers = [int(word) for word in listed.stdout.split()]
         told = reported(report, "t")
         check([told["kept_bits"][which] for which in ("min", "max")] == [min(numbers), max(numbers)] and len(numbers) == STEPS, f"{told}: {numbers}")
+    before = os.path.getsize(path)
+    written(path, "packing=ccsds existing=continue", first=STEPS, end=STEPS + 1, how="accuracy=auto information=0.9")
+    check(os.path.getsize(path) > before, "a run that goes on in GRIB2 may ask for another share")
 
 
 def what_does_not_fit_is_refused(directory):

@@ -385,6 +385,7 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
  *   bottom=LIST           the bottoms of layers, whose tops are the levels
  *   vertical=FILE         or coefficients=LIST: the coefficients of hybrid levels
  *   accuracy=, bits=      or relative_accuracy=: how exactly values are packed
+ *   accuracy=auto         each record keeps the bits that carry information=0.99 of its information
  *   missing=VALUE         the value that means "no value"
  *   statistic=WORD        instant, accum, average, maximum or minimum
  *   since=WHEN            start, last or DURATION: where the statistic's interval begins
@@ -405,8 +406,8 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
  *
  * The definition of a GRIB field encodes one header and reads every requested key back; a difference is
  * TR_ERR_FORMAT. Classic NetCDF (cdf5, cdf2, cdf1) and raw files hold values as they are. Classic NetCDF
- * takes accuracy=, relative_accuracy= and bits=, which change nothing there; netcdf4 and zarr round values by
- * them; raw refuses them.
+ * takes accuracy=, information=, relative_accuracy= and bits=, which change nothing there; netcdf4 and zarr
+ * round values by them; raw refuses them.
  *
  * operation= sets the statistic. It draws the memory for the accumulated values on the node's budget:
  * TR_ERR_MEMORY if they do not fit. If the stream continues from a checkpoint in the middle of an interval,

@@ -189,7 +189,7 @@ def option_keys(options):
     # A format lists its own options, formats with variables list theirs together.
     lists = [*sorted(ROOT.glob("src/formats/*/codec.hpp")), ROOT / "src/formats/codec/options.hpp"]
     for text in [each.read_text() for each in lists] if options.formats_table else ():
-        rows = between(text, rf"\.{options.formats_table} = ", "\n          .")
+        rows = re.split(r"\n +\.", between(text, rf"\.{options.formats_table} = ", "\n}"))[0]
         added = re.findall(rf'options\.{options.formats_table}\.push_back\(\{{"(\w+)"', text)
         keys += [key for key in [*re.findall(r'\{"(\w+)", \{', rows), *added] if key not in keys]
     return keys

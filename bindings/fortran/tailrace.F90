@@ -427,18 +427,17 @@ contains
 
   !> `level_dim` is the dimension of the array that counts the levels, from 1 (absent: the last). `type`:
   !> absent means TR_REAL. Numbers may be of any kind; default reals keep their decimal value (0.01 means
-  !> 0.01). `interval`, `percentile` and `name_in_file` (the option name=) are
-  !> for streams that are read.
+  !> 0.01); accuracy may be 'auto'. `interval`, `percentile` and `name_in_file` (name=) are for streams that are read.
   subroutine stream_define(self, name, grid, levels, type, accuracy, relative_accuracy, bits, missing, &
                            statistic, since, at_zero, level_dim, nproma, keys, options, ierr, operation, &
                            attributes, compress, chunks, vertical, bottom, interval, percentile, name_in_file, &
-                           time, over, units, standard_name, long_name, weights)
+                           time, over, units, standard_name, long_name, weights, information)
     class(tr_stream), intent(in) :: self
     character(*), intent(in) :: name
     class(tr_layout), intent(in) :: grid
     class(tr_levels), intent(in), optional :: levels
     integer, intent(in), optional :: type, level_dim
-    class(*), intent(in), optional :: accuracy, relative_accuracy, bits, missing, nproma, percentile
+    class(*), intent(in), optional :: accuracy, information, relative_accuracy, bits, missing, nproma, percentile
     character(*), intent(in), optional :: statistic, since, at_zero, keys, options, operation
     character(*), intent(in), optional :: attributes, compress, chunks, vertical, bottom, interval, name_in_file
     character(*), intent(in), optional :: time, over, units, standard_name, long_name, weights
@@ -449,7 +448,7 @@ contains
     if (present(type)) element = int(type, c_int)
     all = ''
     if (present(levels)) all = levels%text
-    call add_number(all, 'accuracy', accuracy)
+    call add_number(all, 'accuracy', accuracy); call add_number(all, 'information', information)
     call add_number(all, 'relative_accuracy', relative_accuracy)
     call add_number(all, 'bits', bits)
     call add_number(all, 'missing', missing)
@@ -778,7 +777,7 @@ contains
     all = all//trim(options)
   end subroutine
 
-  ! A value that is no number becomes a text that the library refuses on all ranks, naming the key.
+  ! A value that is neither number nor text becomes a text that the library refuses on all ranks, naming the key.
   function number_text(value) result(text)
     class(*), intent(in) :: value
     character(:), allocatable :: text
@@ -791,6 +790,7 @@ contains
     type is (integer(int64)); write (digits, '(i0)') value
     type is (real(real32));   text = shortest(value)
     type is (real(real64));   text = shortest(value)
+    type is (character(*));   text = trim(value)
     end select
     if (.not. allocated(text)) text = trim(digits)
   end function

@@ -335,7 +335,11 @@ contains
     call stream%define('t', grid, type=TR_F64, level_dim=1)
     call expect('tr_stream_define [t] type=6 [level_axis=1]')
     call stream%define('t', grid, type=TR_F64, accuracy='low')
+    call expect('tr_stream_define [t] type=6 [accuracy=low]')
+    call stream%define('t', grid, type=TR_F64, accuracy=.true.)
     call expect('tr_stream_define [t] type=6 [accuracy=<not-a-number>]')
+    call stream%define('t', grid, type=TR_F64, accuracy='auto', information=0.999)
+    call expect('tr_stream_define [t] type=6 [accuracy=auto information=0.999]')
   end subroutine
 
   subroutine levels_are_written()

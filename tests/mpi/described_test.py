@@ -23,7 +23,7 @@ streams:
         a history, of 2 h
     fields:
       - temperature
-      - {name: wind, as: u, units: m/s}
+      - {name: wind, as: u, units: m/s, information: 0.9, accuracy: auto}
       - mask
       - {name: wind, as: u_mean, over: "mean:levels,x"}
   means:
@@ -228,6 +228,7 @@ WRONG = {
     "field_every": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, every: 1d}]\n", "field_every.yaml:4:24: every: is of a stream"),
     "operation": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, operation: mean}]\n", "operation.yaml:4:24: operation: is over the steps of an interval"),
     "bits": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, bits: many}]\n", "bits.yaml:4:24: "),
+    "share": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, information: 0.9}]\n", "share.yaml:4:24: "),
     "shared": (STREAM + "fields:\n  temperature: {bits: many}\n", "shared.yaml:6:17: "),
     "every": (STREAM + "    every: often\n", "every.yaml:5:5: every: "),
     "every_model": (STREAM + "    time: model\n    every: 10\n", "every_model.yaml:6:5: every: chooses steps by their leads, and a stream with time=model has none: leave every: out"),
@@ -272,7 +273,7 @@ if COMMAND:
     write("output.yaml", DESCRIPTION.replace("DIR", "a"))
     ended = subprocess.run([COMMAND, "plan", "--streams", "output.yaml", "--given", BASE], capture_output=True, text=True)
     for text in ("history (line 6): cdf5, a step every 2h\n  files, the first is a/history_000.nc\n", "means (line 17): cdf2, each step of the program, over intervals of 10800 s\n  one file, a/means.nc\n",
-                 "  - temperature  attributes=\"units=K, standard_name=air_temperature\"\n", "  - u            the program's wind, attributes=units=m/s\n", "output.yaml: 2 streams\n"):
+                 "  - temperature  attributes=\"units=K, standard_name=air_temperature\"\n", "  - u            the program's wind, attributes=units=m/s accuracy=auto information=0.9\n", "output.yaml: 2 streams\n"):
         check(ended.returncode == 0 and text in ended.stdout, f"the plan has no {text!r}: {ended.stdout}{ended.stderr}")
     write("ends.yaml", STREAM.replace("a.nc", "{lead:03h}.nc") + "    interval: 6h\n")
     ended = subprocess.run([COMMAND, "plan", "--streams", "ends.yaml", "--given", BASE], capture_output=True, text=True)

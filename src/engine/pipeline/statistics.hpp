@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/codec/codec.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/comm/account.hpp"
 
@@ -51,6 +52,21 @@ struct Counters {
   std::int64_t records_read = 0;    // records that this rank has decoded, for all ranks of its node
   std::int64_t read_bytes = 0;      // bytes of files that this rank has read, for all ranks of its node
   std::int64_t is_input = 0;        // 1: the stream is read
+};
+
+/// The bits that records of a field with accuracy=auto have kept on one rank.
+struct Precision {
+  static constexpr std::size_t most_bits = 64;
+
+  double share = 0;        // of their information that they were to keep
+  std::int64_t whole = 0;  // records that kept all bits, since nothing told which of them matter
+  std::vector<std::int64_t> records = std::vector<std::int64_t>(most_bits + 1);  // the others, by kept bits
+  double least_information = 1;
+  double most_left_out = 0;  // share of the information that was taken for a trace of earlier rounding
+
+  void add(const codec::KeptBits& kept);
+  void add(const Precision& other);
+  [[nodiscard]] std::int64_t count() const;
 };
 
 /// How a server takes offsets by itself (Counters::offsets).
@@ -99,6 +115,8 @@ struct Statistics {
   Process process;
   std::string error;    // compute ranks: why tr_finalize has failed
   std::string stopped;  // compute ranks: why tr_should_stop has told the program to stop
+  std::map<std::string, std::map<std::string, Precision>>
+      precisions;  // by file pattern and field, on servers
   std::vector<Span> spans;
   bool tracing = false;
 

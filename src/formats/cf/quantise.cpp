@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "formats/codec/missing.hpp"
+#include "formats/information/choose.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::cf {
@@ -17,7 +18,7 @@ namespace {
 // netCDF-C uses the first of these names for rounding to bits (netcdf.h, NC_QUANTIZE_BITROUND_ATT_NAME).
 constexpr std::string_view bits_name = "_QuantizeBitRoundNumberOfSignificantBits",
                            error_name = "quantization_maximum_absolute_error",
-                           step_name = "quantization_step";
+                           step_name = "quantization_step", information_name = "quantization_information";
 
 /// Rounds to a multiple of `step`, a power of two, ties to even. A float can hold the result for a float,
 /// because the result needs no more bits of the mantissa than the value.
@@ -47,6 +48,14 @@ Real to_bits(Real value, int dropped) {
   return std::isfinite(rounded) ? rounded : std::bit_cast<Real>(static_cast<Bits>(bits & kept));
 }
 
+/// Returns the missing value in the type of the values.
+template <typename Real>
+std::optional<Real> missing_as(std::optional<double> missing) {
+  if (!missing) return std::nullopt;
+  constexpr ElementType type = sizeof(Real) == 4 ? ElementType::f32 : ElementType::f64;
+  return static_cast<Real>(codec::missing_in(type, *missing));
+}
+
 template <typename Real, typename Round>
 void round_all(std::span<Real> values, std::optional<double> missing, Round round) {
   if (!missing || std::isnan(*missing)) {
@@ -54,8 +63,7 @@ void round_all(std::span<Real> values, std::optional<double> missing, Round roun
     return;
   }
   // A value that would be rounded to the missing value keeps all its bits: it must not become missing.
-  constexpr ElementType type = sizeof(Real) == 4 ? ElementType::f32 : ElementType::f64;
-  const Real kept = static_cast<Real>(codec::missing_in(type, *missing));
+  const Real kept = *missing_as<Real>(missing);
   for (Real& value : values) {
     const Real rounded = round(value);
     value = value == kept || rounded == kept ? value : rounded;
@@ -63,7 +71,14 @@ void round_all(std::span<Real> values, std::optional<double> missing, Round roun
 }
 
 template <typename Real>
-void quantise_all(std::span<Real> values, const Quantisation& how, std::optional<double> missing) {
+std::optional<codec::KeptBits> quantise_all(std::span<Real> values, const Quantisation& how,
+                                            std::optional<double> missing) {
+  if (how.information > 0) {
+    const codec::KeptBits found = information::kept_of(std::span<const Real>(values),
+                                                       missing_as<Real>(missing), how.row, how.information);
+    if (!found.is_whole) quantise_all(values, {.step = 0, .kept = found.bits}, missing);
+    return found;
+  }
   if (how.step > 0) {
     const double inverse = 1 / how.step;
     round_all(values, missing, [&](Real value) { return to_multiple(value, how.step, inverse); });
@@ -71,6 +86,7 @@ void quantise_all(std::span<Real> values, const Quantisation& how, std::optional
     const int dropped = std::numeric_limits<Real>::digits - 1 - *how.kept;
     if (dropped > 0) round_all(values, missing, [&](Real value) { return to_bits(value, dropped); });
   }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -87,6 +103,10 @@ Quantisation quantisation_of(const codec::FieldDefinition& field) {
     // Beyond these exponents the step or its inverse would not be a normal number.
     if (exponent > -1000 && exponent < 1000) how.step = std::ldexp(1.0, exponent);
   }
+  if (field.information) {
+    how.information = *field.information;
+    how.row = codec::row_of(field.shape);
+  }
   std::optional<int> kept;
   if (field.bits) kept = *field.bits;
   if (field.relative_accuracy && *field.relative_accuracy > 0) {
@@ -99,16 +119,25 @@ Quantisation quantisation_of(const codec::FieldDefinition& field) {
   return how;
 }
 
+double cost(const Quantisation& how, ElementType type, double bytes) {
+  // Measured: docs/design/035-precision-by-information.md.
+  return how.information > 0
+             ? bytes / static_cast<double>(size_of(type)) * (type == ElementType::f32 ? 0.8 : 1.7)
+             : 0;
+}
+
 std::vector<Attribute> attributes_of(const Quantisation& how, const codec::FieldDefinition& field) {
   if (how.kept) return {Attribute::number(std::string(bits_name), Type::int32, *how.kept)};
   if (how.step > 0)
     return {Attribute::number(std::string(error_name), Type::float64, *field.accuracy),
             Attribute::number(std::string(step_name), Type::float64, how.step)};
+  if (how.information > 0)
+    return {Attribute::number(std::string(information_name), Type::float64, how.information)};
   return {};
 }
 
 Status check_quantisation_names(const codec::Keys& attributes) {
-  for (const std::string_view name : {bits_name, error_name, step_name}) {
+  for (const std::string_view name : {bits_name, error_name, step_name, information_name}) {
     if (codec::find_key(attributes, name) != nullptr)
       return {Code::argument,
               cat("attribute '", name, "' tells of rounding, and a file has it by itself: leave it out")};
@@ -116,21 +145,22 @@ Status check_quantisation_names(const codec::Keys& attributes) {
   return {};
 }
 
-void quantise(std::span<float> values, const Quantisation& how, std::optional<double> missing) {
-  quantise_all(values, how, missing);
+std::optional<codec::KeptBits> quantise(std::span<float> values, const Quantisation& how,
+                                        std::optional<double> missing) {
+  return quantise_all(values, how, missing);
 }
-void quantise(std::span<double> values, const Quantisation& how, std::optional<double> missing) {
-  quantise_all(values, how, missing);
+std::optional<codec::KeptBits> quantise(std::span<double> values, const Quantisation& how,
+                                        std::optional<double> missing) {
+  return quantise_all(values, how, missing);
 }
 
-void quantise(std::span<std::byte> values, ElementType type, const Quantisation& how,
-              std::optional<double> missing) {
-  if (how.keeps_all()) return;
+std::optional<codec::KeptBits> quantise(std::span<std::byte> values, ElementType type,
+                                        const Quantisation& how, std::optional<double> missing) {
+  if (how.keeps_all()) return std::nullopt;
   const std::size_t count = values.size() / static_cast<std::size_t>(size_of(type));
   if (type == ElementType::f32)
-    quantise(std::span(reinterpret_cast<float*>(values.data()), count), how, missing);
-  else
-    quantise(std::span(reinterpret_cast<double*>(values.data()), count), how, missing);
+    return quantise(std::span(reinterpret_cast<float*>(values.data()), count), how, missing);
+  return quantise(std::span(reinterpret_cast<double*>(values.data()), count), how, missing);
 }
 
 }  // namespace tailrace::cf

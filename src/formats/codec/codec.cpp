@@ -18,13 +18,16 @@ Status check_values(const FieldDefinition& field) {
   if (!field.levels.bottoms.empty() && field.levels.bottoms.size() != field.levels.values.size())
     return {Code::argument, cat(field.levels.bottoms.size(), " bottoms for ", field.levels.values.size(),
                                 " levels; give one for each, or none")};
-  const int given = field.accuracy.has_value() + field.relative_accuracy.has_value() + field.bits.has_value();
+  const int given = field.accuracy.has_value() + field.information.has_value() +
+                    field.relative_accuracy.has_value() + field.bits.has_value();
   if (given > 1)
     return {Code::argument, "accuracy, relative accuracy and bits exclude one another: give one of them"};
   for (const auto& limit : {field.accuracy, field.relative_accuracy}) {
     if (limit && !(*limit > 0 && std::isfinite(*limit)))
       return {Code::argument, cat("accuracy is ", *limit, "; it must be positive and finite")};
   }
+  if (field.information && !(*field.information > 0 && *field.information <= 1))
+    return {Code::argument, cat("information is ", *field.information, "; it must be above 0 and at most 1")};
   if (field.missing && std::isinf(*field.missing))
     return {Code::argument, "missing is infinite; give a finite value or NaN"};
   return {};

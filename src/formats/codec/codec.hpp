@@ -22,6 +22,16 @@ struct RecordKey {
   std::int64_t interval_start = 0;  // statistics only: lead at which the interval began
 };
 
+/// The bits of its values that a record of a field with accuracy=auto keeps.
+struct KeptBits {
+  int bits = 0;            // the most significant ones of the mantissa, or of the codes of a packing
+  double information = 1;  // the share of the information that they carry
+  bool is_whole = false;   // all bits stay, since nothing tells which of them matter
+  double left_out = 0;     // the share of all information that was taken for a trace of earlier rounding
+
+  static KeptBits all(int bits) { return {bits, 1, true}; }
+};
+
 /// Turns assembled records into bytes. Each thread has an encoder of its own.
 class Encoder {
  public:
@@ -39,6 +49,8 @@ class Encoder {
   /// Returns the lengths of the parts (chunks) of the record that the last encode() appended. Empty unless
   /// Codec::rest_of_step() needs them.
   [[nodiscard]] virtual std::vector<Bytes> parts() const { return {}; }
+  /// Returns the bits that the record of the last encode() has kept, if its field has accuracy=auto.
+  [[nodiscard]] virtual std::optional<KeptBits> kept_bits() const { return std::nullopt; }
 };
 
 /// The form of encoded records that consist of their values and nothing else: numbers of `scalar` bytes.
@@ -190,7 +202,7 @@ class Codec {
 };
 
 /// Returns Code::argument unless the field has what every format needs: a name, a known element type, a
-/// shape, a level, and at most one of accuracy, relative accuracy and bits.
+/// shape, a level, and at most one of accuracy, information, relative accuracy and bits.
 Status check_field(const FieldDefinition& field);
 
 }  // namespace tailrace::codec

@@ -2,6 +2,7 @@
 #include "formats/codec/definition.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
@@ -104,6 +105,12 @@ std::int64_t Statistic::interval_start(std::int64_t lead, std::int64_t previous_
       return std::max<std::int64_t>(0, lead - duration);
   }
   return 0;
+}
+
+Index row_of(std::span<const Index> shape) {
+  for (std::size_t i = shape.size(); i > 0; --i)
+    if (shape[i - 1] > 1) return shape[i - 1];
+  return 1;
 }
 
 Index FieldDefinition::elements() const { return product_of(shape); }
@@ -214,7 +221,9 @@ void FieldDefinition::pack(Packer& out) const {
   out.put_list<double>(levels.coefficients);
   out.put(statistic.process).put(statistic.since).put(statistic.duration);
   out.put(static_cast<std::int8_t>(statistic.write_at_zero));
-  put_optional(out, accuracy);
+  // Below zero the number is no accuracy. Heads of files have had this place since before there was
+  // accuracy=auto.
+  put_optional(out, information ? std::optional(-*information) : accuracy);
   put_optional(out, relative_accuracy);
   put_optional(out, bits);
   put_optional(out, missing);
@@ -239,6 +248,8 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
   field.levels = {in.get_text(), in.get_list<double>(), in.get_list<double>(), in.get_list<double>()};
   bool valid = get_statistic(in, field.statistic);
   field.accuracy = get_optional<double>(in);
+  if (field.accuracy && *field.accuracy < 0)
+    field.information = -*std::exchange(field.accuracy, std::nullopt);
   field.relative_accuracy = get_optional<double>(in);
   field.bits = get_optional<int>(in);
   field.missing = get_optional<double>(in);

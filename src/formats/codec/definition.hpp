@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -140,6 +141,10 @@ inline constexpr std::array<std::string_view, 5> reduction_names{"none", "mean",
   return reduction_names[static_cast<std::size_t>(operation)];
 }
 
+/// Returns the number of elements that lie in a row along the fastest dimension of a shape that has more than
+/// one.
+[[nodiscard]] Index row_of(std::span<const Index> shape);
+
 /// Everything that the headers of a field's records need, except the step and the number of the level.
 struct FieldDefinition {
   std::string name;  // shortName, or a raw field's name
@@ -149,8 +154,9 @@ struct FieldDefinition {
   Levels levels;
   Statistic statistic;
   std::optional<double> accuracy;           // absolute: |decoded - given| <= accuracy
+  std::optional<double> information;        // accuracy=auto: the share of its information that a record keeps
   std::optional<double> relative_accuracy;  // as a share of the record's largest magnitude
-  std::optional<int> bits;        // per value; at most one of the three is given (none: the format's default)
+  std::optional<int> bits;        // per value; at most one of the four is given (none: the format's default)
   std::optional<double> missing;  // the value that means "no value"
   Keys keys;                      // extra keys; GRIB2 sets them last and reads them back
   Keys attributes;                // of the field's variable, in formats that have variables

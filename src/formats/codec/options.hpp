@@ -24,7 +24,11 @@ struct FormatOptions {
 /// exactly values are kept.
 inline FormatOptions options_of_variables() {
   return {.stream = {{"attributes", {}}, {"time_units", {}}, {"time_name", {}}},
-          .field = {{"attributes", {}}, {"accuracy", {}}, {"relative_accuracy", {}}, {"bits", {}}},
+          .field = {{"attributes", {}},
+                    {"accuracy", {}},
+                    {"information", {}},
+                    {"relative_accuracy", {}},
+                    {"bits", {}}},
           .keys = ""};
 }
 

@@ -167,6 +167,11 @@ class UserCodec final : public codec::Codec {
   template <typename Answer>
   Status add(const codec::FieldDefinition& field, const Answer& answer) {
     TR_TRY(codec::check_field(field));
+    if (field.information)
+      return {Code::format,
+              cat("format=", registered_.name, ": field '", field.name,
+                  "': accuracy=auto is not for encoders of a program: give an accuracy, or choose "
+                  "another format")};
     Bytes length = 0;
     if (__builtin_mul_overflow(field.elements(), size_of(field.type), &length) || length > kMostBytes)
       return {Code::argument, cat("field '", field.name, "': a record has more than 2^60 bytes")};

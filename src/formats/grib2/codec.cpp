@@ -13,6 +13,7 @@
 #include "formats/grib2/finder.hpp"
 #include "formats/grib2/header.hpp"
 #include "formats/grib2/packing.hpp"
+#include "formats/grib2/packing/information.hpp"
 #include "formats/grib2/values.hpp"
 #include "ground/base/text.hpp"
 
@@ -43,6 +44,7 @@ ElementType assembled(const Field& field, const OwnPackings& own) {
 
 int widest(const codec::FieldDefinition& field) {
   if (field.bits) return *field.bits;
+  if (field.information) return informed_bits(field.type);
   return field.accuracy || field.relative_accuracy ? most_bits : default_bits;
 }
 
@@ -77,6 +79,7 @@ class Grib2Encoder final : public codec::Encoder {
     const Field& field = fields_[static_cast<std::size_t>(key.field)];
     const std::size_t before = out.size();
     offending_ = -1;
+    kept_bits_.reset();
     Status status = assembled(field, own_) == ElementType::f32
                         ? append(field, key, reinterpret_cast<float*>(values), count, out)
                         : append(field, key, reinterpret_cast<double*>(values), count, out);
@@ -84,6 +87,7 @@ class Grib2Encoder final : public codec::Encoder {
     return status.in(cat("field '", field.definition.name, "'"));
   }
   [[nodiscard]] Index offending() const override { return offending_; }
+  [[nodiscard]] std::optional<codec::KeptBits> kept_bits() const override { return kept_bits_; }
 
  private:
   template <typename Value>
@@ -103,6 +107,8 @@ class Grib2Encoder final : public codec::Encoder {
   ByteVector bitmap_;
   CcsdsPacking ccsds_;
   EccodesPacking eccodes_;
+  InformedScaling informed_;
+  std::optional<codec::KeptBits> kept_bits_;
 };
 
 std::string place(const Field& field, Index level) {
@@ -188,6 +194,7 @@ Status Grib2Encoder::append_values(const Field& field, const codec::RecordKey& k
     coded = compact(values, count, codec::missing_in(definition.type, *definition.missing), bitmap_);
   }
   if (coded == 0) {
+    if (definition.information) kept_bits_ = codec::KeptBits::all(0);
     append_representation(field.parts.representation, 0, Scaling{0, 0, 0, widest(definition)}, out);
     append_bitmap(bitmap_, out);
     append_data_header(0, out);
@@ -214,16 +221,20 @@ Result<Choice> Grib2Encoder::choose(const Field& field, Index level, const Value
   if (definition.relative_accuracy)
     accuracy = *definition.relative_accuracy * std::max(std::fabs(range.least), std::fabs(range.most));
   const bool constant = range.least == range.most;
-  const std::optional<Scaling> scaling = constant       ? constant_scaling(field, range, accuracy)
+  const std::optional<Scaling> scaling = constant ? constant_scaling(field, range, accuracy)
+                                         : definition.information
+                                             ? informed_.choose(definition, range, values, coded, bitmap_)
                                          : accuracy > 0 ? scaling_within(range, accuracy)
                                                         : scaling_for(range, widest(definition));
+  if (definition.information) kept_bits_ = constant ? codec::KeptBits::all(0) : informed_.kept_bits();
   if (!scaling)
     return Status(Code::data,
                   cat(place(field, level), ": values from ", range.least, " to ", range.most, " do not fit ",
                       accuracy > 0 ? cat("an accuracy of ", accuracy, " in at most ", most_bits, " bits")
                                    : cat(widest(definition), " bits"),
                       constant ? " (constants are kept as float32); " : "; ",
-                      "ask for less accuracy, or scale the field"));
+                      definition.information ? "give bits= in place of accuracy=auto, or scale the field"
+                                             : "ask for less accuracy, or scale the field"));
   const Bytes length = packed_length(coded, scaling->bits);
   if (length > largest_section - data_header) return too_long(field, level, length);
   return Choice{*scaling, constant};
@@ -300,6 +311,7 @@ class Grib2Codec final : public codec::Codec {
     const Field& defined = at(field);
     const double per_point = !own_.have(defined) ? 9.0 : defined.ccsds ? 2.0 : 0.6;
     return 2000.0 + per_point * static_cast<double>(defined.points) +
+           (defined.definition.information ? 1.5 : 0.0) * static_cast<double>(defined.points) +
            (defined.definition.missing ? 2.0 : 0.0) * static_cast<double>(defined.points);
   }
   Bytes encoded_bound(int field) const override {
@@ -313,7 +325,8 @@ class Grib2Codec final : public codec::Codec {
     constexpr Bytes small = 64 * 1024;
     const int bits = widest(defined.definition);
     const Bytes bound = data_bound(defined, own_, defined.points, bits);
-    const Bytes always = small + bitmap_length(defined);
+    const Bytes codes = defined.definition.information ? InformedScaling::working_bytes(defined.points) : 0;
+    const Bytes always = small + bitmap_length(defined) + codes;
     if (own_.have(defined) && !defined.ccsds) return always;
     // This counts the portions, and the copy that a server makes of a record that compressed well.
     if (own_.have(defined))

@@ -23,10 +23,11 @@ Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream
 Status check_keys(const codec::StreamDefinition& stream, std::span<const std::string> keys);
 
 inline codec::FormatOptions options() {
-  return {.stream = {{"packing", {"simple", "ccsds"}}, {"keys", {}}, {"index", {}}},
-          .field = {{"accuracy", {}}, {"relative_accuracy", {}}, {"bits", {}}, {"keys", {}}},
-          .keys = "GRIB",
-          .has_short_names = true};
+  return {
+      .stream = {{"packing", {"simple", "ccsds"}}, {"keys", {}}, {"index", {}}},
+      .field = {{"accuracy", {}}, {"information", {}}, {"relative_accuracy", {}}, {"bits", {}}, {"keys", {}}},
+      .keys = "GRIB",
+      .has_short_names = true};
 }
 
 }  // namespace tailrace::grib2

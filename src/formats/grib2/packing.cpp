@@ -132,11 +132,15 @@ std::optional<Scaling> scaling_for(const Range& range, int bits) {
   return scaling;
 }
 
+double step_of(const Scaling& scaling) {
+  return std::ldexp(1.0, scaling.binary) * power_of_ten(-scaling.decimal);
+}
+
 double error_of(const Scaling& scaling, const Range& range) {
   const double rounding = 4 * DBL_EPSILON * std::max(std::fabs(range.least), std::fabs(range.most));
   if (scaling.bits == 0)
     return std::fabs(range.least - scaling.reference) + std::fabs(range.most - range.least);
-  return std::ldexp(0.5, scaling.binary) * power_of_ten(-scaling.decimal) + rounding;
+  return step_of(scaling) / 2 + rounding;
 }
 
 std::optional<Scaling> scaling_within(const Range& range, double accuracy) {

@@ -27,6 +27,9 @@ double reference_below(double value);
 /// or nothing if the values do not fit.
 std::optional<Scaling> scaling_for(const Range& range, int bits);
 
+/// Returns the difference between the values of two codes that follow one another.
+double step_of(const Scaling& scaling);
+
 /// Returns the largest difference between a value in `range` and its decoded code, including the rounding of
 /// a decoder in doubles.
 double error_of(const Scaling& scaling, const Range& range);

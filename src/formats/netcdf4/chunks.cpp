@@ -94,8 +94,8 @@ Status ChunkEncoder::encode(const RecordShape& record, std::byte* values, std::i
   Index elements = 1;
   for (const Index each : record.shape) elements *= each;
   const auto bytes = std::span(values, static_cast<std::size_t>(elements * record.element_size));
-  cf::quantise(bytes, record.element_size == 4 ? ElementType::f32 : ElementType::f64, record.quantisation,
-               record.missing);
+  kept_bits_ = cf::quantise(bytes, record.element_size == 4 ? ElementType::f32 : ElementType::f64,
+                            record.quantisation, record.missing);
   to_file_order(bytes, record.element_size);
   const std::size_t before = out.size();
   std::vector<std::uint32_t> lengths;

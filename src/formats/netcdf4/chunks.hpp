@@ -52,6 +52,8 @@ class ChunkEncoder {
   /// Appends a record to `out`, or nothing if it fails. `values` are in the host's byte order, and are
   /// overwritten.
   Status encode(const RecordShape& record, std::byte* values, std::int64_t interval_start, ByteVector& out);
+  /// Returns the bits that the last record has kept, if they depend on its values.
+  [[nodiscard]] std::optional<codec::KeptBits> kept_bits() const { return kept_bits_; }
 
  private:
   Status append_chunk(const RecordShape& record, std::span<std::byte> elements, ByteVector& out);
@@ -59,6 +61,7 @@ class ChunkEncoder {
   compression::Compressor compressor_;
   cf::Cutter cutter_;
   ByteVector shuffled_;
+  std::optional<codec::KeptBits> kept_bits_;
 };
 
 }  // namespace tailrace::netcdf4

@@ -56,6 +56,7 @@ class ChunkedEncoder final : public codec::Encoder {
       codec::end_texts(std::span(values, static_cast<std::size_t>(count * size_of(type))), size_of(type));
     return chunks_.encode(records_[static_cast<std::size_t>(key.field)], values, key.interval_start, out);
   }
+  [[nodiscard]] std::optional<codec::KeptBits> kept_bits() const override { return chunks_.kept_bits(); }
 
  private:
   const cf::Fields& fields_;
@@ -110,7 +111,8 @@ class Netcdf4Codec final : public codec::Codec {
   [[nodiscard]] double cost(int field) const override {
     const RecordShape& record = at(field);
     const auto bytes = static_cast<double>(record.chunk_bytes() * record.count());
-    return 1000.0 + bytes * compression::cost(record.compression.method);
+    return 1000.0 + bytes * compression::cost(record.compression.method) +
+           cf::cost(record.quantisation, fields_.type_of(field), bytes);
   }
   [[nodiscard]] Bytes encoded_bound(int field) const override { return at(field).bound(); }
   [[nodiscard]] Bytes working_bytes(int field) const override { return at(field).working_bytes(); }
@@ -414,7 +416,7 @@ std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now, std::size_t num
   if (!field.has_time && (field.type != field_now.type || !has_same_values(field, field_now)))
     return "other values";
   const cf::Quantisation &how = record.quantisation, &how_now = other.quantisation;
-  if (how.step != how_now.step || how.kept != how_now.kept ||
+  if (how.step != how_now.step || how.kept != how_now.kept || how.information != how_now.information ||
       (how.step > 0 && field.accuracy != field_now.accuracy))
     return "another accuracy";
   return "";

@@ -13,7 +13,7 @@ class RawCodec final : public codec::Codec {
  public:
   Status define(const codec::FieldDefinition& field) override {
     TR_TRY(codec::check_field(field));
-    if (field.bits || field.accuracy || field.relative_accuracy)
+    if (field.bits || field.accuracy || field.information || field.relative_accuracy)
       return {Code::format,
               cat("field '", field.name, "': raw records keep every bit of ", name_of(field.type),
                   "; drop accuracy and bits, or choose a format that packs")};

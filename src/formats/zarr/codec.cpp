@@ -53,7 +53,7 @@ class ZarrEncoder final : public codec::Encoder {
     const ElementType type = fields_.type_of(key.field);
     const auto bytes = std::span(values, static_cast<std::size_t>(count * size_of(type)));
     if (is_text(type)) codec::end_texts(bytes, size_of(type));
-    cf::quantise(bytes, type, array.quantisation, array.missing);
+    kept_bits_ = cf::quantise(bytes, type, array.quantisation, array.missing);
     if constexpr (std::endian::native == std::endian::big) cf::swap(bytes, scalar_size_of(type));
     const ByteVector fill(array.fill.rbegin(), array.fill.rend());
     const std::size_t before = out.size();
@@ -71,6 +71,7 @@ class ZarrEncoder final : public codec::Encoder {
     return {};
   }
   [[nodiscard]] std::vector<Bytes> parts() const override { return parts_; }
+  [[nodiscard]] std::optional<codec::KeptBits> kept_bits() const override { return kept_bits_; }
 
  private:
   const cf::Fields& fields_;
@@ -78,6 +79,7 @@ class ZarrEncoder final : public codec::Encoder {
   compression::Compressor compressor_;
   cf::Cutter cutter_;
   std::vector<Bytes> parts_;  // of the last record
+  std::optional<codec::KeptBits> kept_bits_;
 };
 
 /// The codec of Zarr. A record of a field is one level of its array in one step. If the field has one level
@@ -117,7 +119,8 @@ class ZarrCodec final : public codec::Codec {
   [[nodiscard]] double cost(int field) const override {
     const FieldArray& array = at(field);
     const auto bytes = static_cast<double>(array.chunking.count() * array.chunking.chunk_bytes());
-    return 500.0 + bytes * compression::cost(array.compression.method);
+    return 500.0 + bytes * compression::cost(array.compression.method) +
+           cf::cost(array.quantisation, fields_.type_of(field), bytes);
   }
   [[nodiscard]] Bytes encoded_bound(int field) const override { return most_of_level(at(field)); }
   [[nodiscard]] Bytes working_bytes(int field) const override {

@@ -282,6 +282,7 @@ Status Encoding::encode(Work& work, std::span<std::byte> values) {
   Status status = encoder->encode(key, values.data(), field.elements(), work.bytes);
   if (status.is_ok()) {
     work.parts = encoder->parts();
+    work.kept_bits = encoder->kept_bits();
     pool_.shorten(work.bytes);
     return {};
   }
@@ -341,12 +342,20 @@ std::span<std::byte> Encoding::assemble(const Work& work, Pieces pieces) {
   return whole;
 }
 
+void Encoding::count_bits(int number, const codec::KeptBits& kept) {
+  const codec::FieldDefinition& field = stream_.field(number);
+  Precision& all = stream_.context.statistics.precisions[stream_.name][field.name];
+  all.share = field.information.value_or(0);
+  all.add(kept);
+}
+
 void Encoding::count(const Work& work) {
   Counters& total = stream_.counters();
   total.assemble += work.assemble;
   total.encode += work.encode;
   total.records += 1;
   total.workspace_peak = std::max(total.workspace_peak, held_ + kept());
+  if (work.kept_bits) count_bits(work.record.entry.field, *work.kept_bits);
   if (work.stays) return;
   stream_.context.statistics.add_span("encode", 1 + work.worker, work.began,
                                       work.began + work.assemble + work.encode,

@@ -169,10 +169,11 @@ class Encoding {
     Gathered record;
     ByteVector bytes;
     std::vector<Bytes> parts{};  // codec::Encoder::parts
-    bool stays = false;          // the pieces stay where they are
-    bool moves = false;          // a worker was told to move the record
-    bool moved = false;          // the worker has moved it, and sets this before its job ends
-    Claim claim;                 // of `bytes` as long as the pieces stay
+    std::optional<codec::KeptBits> kept_bits{};
+    bool stays = false;  // the pieces stay where they are
+    bool moves = false;  // a worker was told to move the record
+    bool moved = false;  // the worker has moved it, and sets this before its job ends
+    Claim claim;         // of `bytes` as long as the pieces stay
     Bytes size = 0;
     Bytes held = 0;  // bytes that count against the workspace
     int worker = 0;
@@ -204,6 +205,7 @@ class Encoding {
   void let_go(Work& work);
   void count(const Work& work);
   [[nodiscard]] Span::About about(const SequenceEntry& first, std::size_t records) const;
+  void count_bits(int number, const codec::KeptBits& kept);
   void on_encoded(Work& work, const Status& status);
   [[nodiscard]] Bytes most_in_pool() const;
   void report_if_whole(std::uint64_t number, Chunk& chunk);

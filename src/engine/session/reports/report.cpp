@@ -16,6 +16,8 @@
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>
+
+#include "engine/session/reports/accuracy_report.hpp"
 #endif
 
 namespace tailrace::session {
@@ -129,6 +131,7 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
     if (offsets == pipeline::OffsetsBy::one_sided) report["offsets"] = "one-sided";
     if (offsets == pipeline::OffsetsBy::messages) report["offsets"] = "messages";
   }
+  if (auto told = accuracy_report(all, name); !told.empty()) report["accuracy"] = std::move(told);
   tell_durable(report, all, servers, name);
   report["records"] = sum(servers, &Counters::records);
   report["bytes_captured"] = sum(compute, &Counters::captured_bytes);

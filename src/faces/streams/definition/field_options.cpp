@@ -21,6 +21,28 @@ Status take_accuracy(const std::string& text, std::optional<double>& accuracy) {
   return {};
 }
 
+/// The share of the information that accuracy=auto keeps: 99 %, as in the paper that describes it.
+constexpr double kUsualInformation = 0.99;
+
+Status take_own_accuracy(codec::FieldDefinition& field, const std::string& text) {
+  if (text != "auto") return take_accuracy(text, field.accuracy);
+  field.information = kUsualInformation;
+  return {};
+}
+
+Status take_information(codec::FieldDefinition& field, const std::string& text) {
+  if (!field.information)
+    return settings_error(
+        "it is the share of its information that a field with accuracy=auto keeps: give "
+        "accuracy=auto, or leave it out");
+  const Result<double> share = parse_real(text);
+  TR_TRY(share.status());
+  if (!(*share > 0 && *share <= 1))
+    return settings_error(cat(text, " is no share; it must be above 0 and at most 1, as 0.99"));
+  field.information = *share;
+  return {};
+}
+
 Status take_operation(FieldRequest& request, const std::string& text) {
   const auto& names = operations::operation_names;
   const Result<std::size_t> value = parse_choice(text, {names.begin(), names.end()});
@@ -109,8 +131,12 @@ constexpr OptionRow<FieldRequest> kFieldRows[] = {
      [](auto& r, auto& t) { return take_file(t, r.vertical_file); }},
     {{"accuracy", "", "the field's", "accuracy=0.01",
       "largest error that packing may make; the bits follow, for each record anew. Classic NetCDF holds all "
-      "values as they are, which keeps any accuracy; [NetCDF-4](#netcdf-4) and Zarr round them"},
-     [](auto& r, auto& t) { return take_accuracy(t, r.definition.accuracy); }},
+      "values as they are, which keeps any accuracy; [NetCDF-4](#netcdf-4) and Zarr round them. `auto`: each "
+      "record keeps the bits that [carry information](#precision-by-information)"},
+     [](auto& r, auto& t) { return take_own_accuracy(r.definition, t); }},
+    {{"information", "`0.99`", "1", "accuracy=auto information=0.999",
+      "the share of its information that a record keeps with [`accuracy=auto`](#precision-by-information)"},
+     [](auto& r, auto& t) { return take_information(r.definition, t); }},
     {{"relative_accuracy", "", "1", "relative_accuracy=1e-4",
       "the same as a share of the record's largest magnitude"},
      [](auto& r, auto& t) { return take_accuracy(t, r.definition.relative_accuracy); }},

@@ -276,8 +276,8 @@ Status check_texts(const FieldRequest& request) {
   const codec::FieldDefinition& field = request.definition;
   if (!is_text(field.type)) return {};
   const bool is_over_time = request.operation && *request.operation != operations::Operation::instant;
-  if (field.accuracy || field.relative_accuracy || field.bits || field.missing || request.has_statistic ||
-      is_over_time)
+  if (field.accuracy || field.information || field.relative_accuracy || field.bits || field.missing ||
+      request.has_statistic || is_over_time)
     return settings_error(
         "its elements are texts, of which files hold all bytes, and which have neither missing values nor "
         "means: leave out accuracy=, relative_accuracy=, bits=, missing=, statistic= and operation=");
@@ -287,7 +287,7 @@ Status check_texts(const FieldRequest& request) {
 Status check_field(FieldRequest& request, bool axis_given) {
   codec::FieldDefinition& field = request.definition;
   TR_TRY(check_texts(request));
-  const int precisions = static_cast<int>(field.accuracy.has_value()) +
+  const int precisions = static_cast<int>(field.accuracy.has_value() || field.information.has_value()) +
                          static_cast<int>(field.relative_accuracy.has_value()) +
                          static_cast<int>(field.bits.has_value());
   if (precisions > 1)

@@ -15,6 +15,8 @@ using Words = std::array<std::string_view, 4>;
 /// Options that say what the program's times mean.
 constexpr Words kOptionsOfTime{"base", "calendar", "time", "lead_unit"};
 constexpr std::array<std::string_view, 3> kPrecisions{"accuracy", "relative_accuracy", "bits"};
+/// It belongs to accuracy=auto, and goes with it.
+constexpr std::string_view kShare = "information";
 
 std::string text_of_list(const std::vector<Option>& options, std::string_view separator) {
   std::string text;
@@ -35,7 +37,7 @@ void set(std::vector<Option>& options, const Option& option) {
 Status put_over(std::vector<Option>& options, const Option& option) {
   if (std::ranges::find(kPrecisions, option.key) != kPrecisions.end())
     std::erase_if(options, [](const Option& each) {
-      return std::ranges::find(kPrecisions, each.key) != kPrecisions.end();
+      return each.key == kShare || std::ranges::find(kPrecisions, each.key) != kPrecisions.end();
     });
   const auto found = std::ranges::find(options, option.key, &Option::key);
   if (found == options.end() || (option.key != "attributes" && option.key != "keys")) {
@@ -227,18 +229,20 @@ Result<std::string> Description::options_of(const DescribedStream& stream, const
   std::vector<Option> options = programs->entries();
   gather_attributes(options);
   std::erase_if(options, [&](const Option& each) { return !is_taken(each); });
-  const auto shared = shared_.find(field.name);
-  if (shared != shared_.end()) {
-    for (const WrittenOption& each : shared->second.options) {
-      if (!is_taken(each.option)) continue;
-      const Status put = put_over(options, each.option);
-      if (!put.is_ok()) return error_at(path_, each.place, put.text());
+  // The share comes behind the accuracy that it belongs to, wherever the description has it.
+  const auto put_all = [&](const WrittenOptions& written, const auto& counts) -> Status {
+    for (const bool is_share : {false, true}) {
+      for (const WrittenOption& each : written) {
+        if ((each.option.key == kShare) != is_share || !counts(each.option)) continue;
+        const Status put = put_over(options, each.option);
+        if (!put.is_ok()) return error_at(path_, each.place, put.text());
+      }
     }
-  }
-  for (const WrittenOption& each : field.options) {
-    const Status put = put_over(options, each.option);
-    if (!put.is_ok()) return error_at(path_, each.place, put.text());
-  }
+    return {};
+  };
+  const auto shared = shared_.find(field.name);
+  if (shared != shared_.end()) TR_TRY(put_all(shared->second.options, is_taken));
+  TR_TRY(put_all(field.options, [](const Option&) { return true; }));
   return text_of_list(options, " ");
 }
 

@@ -119,6 +119,24 @@ TEST(parse_field, one_precision_only) {
   }
 }
 
+TEST(parse_field, accuracy_auto_keeps_a_share_of_the_information) {
+  const codec::FieldDefinition field = parsed("accuracy=auto").definition;
+  EXPECT_EQ(field.information, 0.99);
+  EXPECT_FALSE(field.accuracy);
+  EXPECT_EQ(parsed("information=0.9 accuracy=auto").definition.information, 0.9);
+  EXPECT_EQ(parsed("accuracy=auto information=1").definition.information, 1);
+  EXPECT_FALSE(parsed("accuracy=0.01").definition.information);
+  for (const std::string_view alone :
+       {"information=0.99", "information=0.99 accuracy=0.01", "information=0.9 bits=12"})
+    EXPECT_TRUE(mentions(error_of(alone), "give accuracy=auto")) << error_of(alone);
+  for (const std::string_view wrong :
+       {"information=0", "information=1.1", "information=-1", "information=nan", "information=x"})
+    EXPECT_NE(error_of(std::string("accuracy=auto ").append(wrong)), "no error") << wrong;
+  EXPECT_TRUE(mentions(error_of("accuracy=auto bits=16"), "exclude each other"));
+  EXPECT_TRUE(mentions(error_of("accuracy=auto", "raw"), "accuracy= belongs to format=grib2"));
+  EXPECT_TRUE(mentions(error_of("time=none accuracy=auto", "cdf5"), "leave out accuracy="));
+}
+
 TEST(parse_field, layers_have_a_bottom_for_each_level_or_one_for_all) {
   const auto bottoms = [](const std::string& text) { return parsed(text).definition.levels.bottoms; };
   EXPECT_EQ(bottoms("levels=depthBelowLandLayer:0,0.1 bottom=0.1,0.4"), (std::vector<double>{0.1, 0.4}));

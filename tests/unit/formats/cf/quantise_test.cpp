@@ -103,9 +103,40 @@ TEST(quantise, integers_keep_all_bits_and_so_do_numbers_without_an_option) {
   definition.accuracy = 100;
   EXPECT_TRUE(quantisation_of(definition).keeps_all());
   EXPECT_TRUE(quantisation_of(field(ElementType::f32)).keeps_all());
+  definition.accuracy.reset();
+  definition.information = 0.99;
+  EXPECT_TRUE(quantisation_of(definition).keeps_all());
   definition = field(ElementType::f32);
   definition.bits = 23;
   EXPECT_TRUE(quantisation_of(definition).keeps_all());
+}
+
+TYPED_TEST(QuantiseTest, accuracy_auto_keeps_the_bits_that_carry_information) {
+  codec::FieldDefinition definition = field(TestFixture::type);
+  definition.shape = {1, 200, 100, 1};
+  definition.information = 0.99;
+  const Quantisation how = quantisation_of(definition);
+  EXPECT_EQ(how.row, 100);
+  EXPECT_FALSE(how.keeps_all());
+  std::mt19937 random(2);
+  std::vector<TypeParam> given;
+  for (int i = 0; i < 20000; ++i)
+    given.push_back(i % 50 == 7 ? TypeParam(-999.9)
+                                : static_cast<TypeParam>(300 + 20 * std::sin(0.001 * i) +
+                                                         std::ldexp(static_cast<double>(random()), -32)));
+  std::vector<TypeParam> kept = given;
+  const std::optional<codec::KeptBits> found = quantise(std::span(kept), how, -999.9);
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(found->is_whole);
+  EXPECT_GE(found->information, 0.99);
+  codec::FieldDefinition same = field(TestFixture::type);
+  same.bits = found->bits;
+  quantise(std::span(given), quantisation_of(same), -999.9);
+  EXPECT_EQ(kept, given);
+  EXPECT_EQ(kept[7], TypeParam(-999.9));
+  std::vector<TypeParam> constant(20000, TypeParam(0.1));
+  EXPECT_TRUE(quantise(std::span(constant), how, {})->is_whole);
+  EXPECT_EQ(constant, std::vector<TypeParam>(20000, TypeParam(0.1)));
 }
 
 TYPED_TEST(QuantiseTest, no_value_that_is_there_becomes_the_missing_one) {

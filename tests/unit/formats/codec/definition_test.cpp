@@ -130,6 +130,22 @@ TEST(definition, a_field_comes_back_from_its_packed_form) {
   EXPECT_EQ(packed(*back), bytes);
 }
 
+TEST(definition, the_share_of_information_has_the_place_of_the_accuracy) {
+  FieldDefinition field = rich_field();
+  field.relative_accuracy.reset();
+  field.information = 0.95;
+  const ByteVector bytes = packed(field);
+  Unpacker in(bytes);
+  const Result<FieldDefinition> back = FieldDefinition::unpack(in);
+  ASSERT_TRUE(back.is_ok()) << back.status().text();
+  EXPECT_TRUE(in.rest().empty());
+  EXPECT_EQ(back->information, 0.95);
+  EXPECT_FALSE(back->accuracy);
+  field.information.reset();
+  field.accuracy = 0.95;
+  EXPECT_EQ(packed(field).size(), bytes.size());
+}
+
 TEST(definition, a_stream_comes_back_from_its_packed_form) {
   StreamDefinition stream;
   stream.format = "raw";

@@ -282,6 +282,34 @@ TEST(netcdf4, compression_and_rounding_make_files_smaller) {
   EXPECT_LT(bytes("deflate", 0.05), 12000U);
 }
 
+TEST(netcdf4, the_share_of_information_is_told_by_the_variable_and_stays) {
+  FieldDefinition smooth = field("a");
+  smooth.shape = {100, 100};
+  smooth.information = 0.99;
+  const auto codec = codec_of({smooth});
+  EXPECT_FALSE(codec->plain(0));
+  const auto encoder = codec->encoder();
+  std::vector<float> values(10000);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = 280 + 10 * std::sin(static_cast<float>(i) / 50) + static_cast<float>(i * i % 1009) * 1e-4F;
+  std::vector<float> kept = values;
+  ByteVector out;
+  ASSERT_TRUE(encoder->encode({0, 0, 0, 0}, reinterpret_cast<std::byte*>(kept.data()), 10000, out).is_ok());
+  ASSERT_TRUE(encoder->kept_bits());
+  EXPECT_FALSE(encoder->kept_bits()->is_whole);
+  EXPECT_LT(encoder->kept_bits()->bits, 16);
+  EXPECT_LE(std::ssize(out), codec->encoded_bound(0));
+  const ByteVector own = codec->head();
+  EXPECT_TRUE(check_goes_on(own, codec->head()).is_ok());
+  FieldDefinition other = smooth;
+  other.information = 0.9;
+  EXPECT_EQ(check_goes_on(own, codec_of({other})->head()).code(), Code::state);
+  other.information.reset();
+  EXPECT_EQ(check_goes_on(own, codec_of({other})->head()).code(), Code::state);
+  other.attributes = {{"quantization_information", "1"}};
+  EXPECT_EQ(codec_of({})->define(other).code(), Code::argument);
+}
+
 TEST(netcdf4, what_the_format_cannot_hold_is_refused_by_name) {
   const auto refused = [](const FieldDefinition& field, std::string_view text) {
     const Status status = codec_of({})->define(field);
@@ -329,6 +357,7 @@ TEST(netcdf4, a_file_does_not_go_on_with_what_its_metadata_do_not_tell) {
   refused("another missing value", [](FieldDefinition& now) { now.missing.reset(); });
   refused("another accuracy", [](FieldDefinition& now) { now.accuracy = 0.06; });
   refused("another accuracy", [](FieldDefinition& now) { now.accuracy.reset(); });
+  refused("another accuracy", [](FieldDefinition& now) { now.accuracy.reset(), now.information = 0.95; });
   refused("another shape", [](FieldDefinition& now) { now.shape = {3, 2}; });
   refused("another grid", [](FieldDefinition& now) {
     now.georeference.keys = {{"gridType", "regular_ll"},

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -267,6 +269,29 @@ TEST(zarr_layout, values_are_rounded_if_a_field_asks_for_it) {
   std::memcpy(values.data(), out.data(), out.size());
   EXPECT_EQ(values, (std::vector<float>{1, 3}));
   EXPECT_NE(text_in(codec->head()).find(R"("quantization_step":1)"), std::string::npos);
+}
+
+TEST(zarr_layout, the_share_of_information_is_told_by_the_array_and_stays) {
+  codec::FieldDefinition field = field_of({40, 50}, {{"compress", "none"}});
+  const auto whole = codec_of(field);
+  field.information = 0.99;
+  const auto codec = codec_of(field);
+  EXPECT_FALSE(codec->plain(0));
+  EXPECT_NE(text_in(codec->head()).find(R"("quantization_information":0.99)"), std::string::npos);
+  EXPECT_TRUE(check_goes_on(codec->head(), codec->head()).is_ok());
+  EXPECT_EQ(check_goes_on(codec->head(), whole->head()).code(), Code::state);
+  field.information = 0.9;
+  EXPECT_EQ(check_goes_on(codec->head(), codec_of(field)->head()).code(), Code::state);
+  const auto encoder = codec->encoder();
+  std::vector<float> values(2000);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = 280 + 10 * std::sin(static_cast<float>(i) / 50) + static_cast<float>(i * i % 1009) * 1e-4F;
+  ByteVector out;
+  ASSERT_TRUE(encoder->encode({0, 0, 0, 0}, reinterpret_cast<std::byte*>(values.data()), 2000, out).is_ok());
+  ASSERT_TRUE(encoder->kept_bits());
+  EXPECT_FALSE(encoder->kept_bits()->is_whole);
+  const std::uint32_t dropped = (1U << (23 - encoder->kept_bits()->bits)) - 1;
+  for (const float value : values) EXPECT_EQ(std::bit_cast<std::uint32_t>(value) & dropped, 0U);
 }
 
 TEST(zarr_layout, a_field_that_is_refused_leaves_nothing_behind) {

@@ -14,8 +14,8 @@
 #include "engine/session/parking.hpp"
 #include "engine/session/reports/reporter.hpp"
 #include "ground/executor/executor.hpp"
-#include "ground/node/budget.hpp"
 #include "ground/executor/threads.hpp"
+#include "ground/node/budget.hpp"
 #include "ground/node/handed_memory.hpp"
 #include "ground/node/remote_lane.hpp"
 

@@ -114,10 +114,12 @@ bool has_few(std::span<const Value> values, const Reading<Word>& reading) {
 /// Calls `take` with both values of each pair.
 template <typename Value, typename Word, typename Take>
 void for_each_pair(std::span<const Value> values, const Reading<Word>& reading, Take take) {
+  Index left = reading.row;  // values in the row from here on
   for (std::size_t i = 0; i + 1 < values.size(); ++i) {
-    const bool is_end = (static_cast<Index>(i) + 1) % reading.row == 0;
-    if (!is_end && reading.is_value(std::bit_cast<Word>(values[i])) &&
-        reading.is_value(std::bit_cast<Word>(values[i + 1])))
+    if (--left == 0)
+      left = reading.row;
+    else if (reading.is_value(std::bit_cast<Word>(values[i])) &&
+             reading.is_value(std::bit_cast<Word>(values[i + 1])))
       take(values[i], values[i + 1]);
   }
 }

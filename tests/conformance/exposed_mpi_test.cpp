@@ -19,9 +19,10 @@ namespace {
 /// What MPI_Get and MPI_Win_flush do besides what MPI says.
 struct Mistake {
   int flipped = 0;                    // of each get, a bit of the last byte
-  std::chrono::milliseconds late{0};  // before each flush
-  bool is_stale = false;              // gets bring what the first ones have brought
-  int freed = 0;                      // windows
+  std::chrono::milliseconds late{0};  // before a flush
+  int late_flushes = 1 << 30;
+  bool is_stale = false;  // gets bring what the first ones have brought
+  int freed = 0;          // windows
 } mistake;
 
 std::byte* last_byte = nullptr;  // of the get that is under way
@@ -110,12 +111,19 @@ std::string refused_with(const Mistake& planted, std::chrono::milliseconds limit
 
 bool says(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
 
+/// True if this MPI has such windows, and passes without a mistake.
+bool has_windows() {
+  const std::string why = refused_with({}, comm::ExposedWindow::patience);
+  if (!why.empty()) skip(why);
+  return why.empty();
+}
+
 MPI_TEST(exposed_window, whose_gets_bring_wrong_or_old_bytes_is_refused_on_all_processes) {
-  if (size() == 1) return;  // nobody gets
+  if (size() == 1 || !has_windows()) return;  // alone, nobody gets
   for (const Mistake& planted : {Mistake{.flipped = 1}, Mistake{.is_stale = true}}) {
     const std::string text = refused_with(planted, comm::ExposedWindow::patience);
     CHECK(same_on_all_ranks(text));
-    CHECK(says(text, "wrong bytes") || says(text, "no progress") || says(text, "MPI_Win_allocate"));
+    CHECK(says(text, "wrong bytes"));
   }
 }
 
@@ -126,6 +134,13 @@ MPI_TEST(exposed_window, whose_gets_do_not_come_in_time_is_refused_on_all_proces
       refused_with({.late = std::chrono::milliseconds(150)}, std::chrono::milliseconds(50));
   CHECK(same_on_all_ranks(text));
   CHECK(says(text, "no progress") || says(text, "MPI_Win_allocate"));
+}
+
+MPI_TEST(exposed_window, whose_gets_come_late_once_has_a_second_chance) {
+  if (size() == 1 || !has_windows()) return;
+  CHECK_EQ(refused_with({.late = std::chrono::milliseconds(400), .late_flushes = 1},
+                        std::chrono::milliseconds(300)),
+           "");
 }
 
 MPI_TEST(exposed_window, is_freed_and_may_be_made_again) {
@@ -150,7 +165,7 @@ extern "C" __attribute__((visibility("default"))) int MPI_Get(void* to, int coun
 }
 
 extern "C" __attribute__((visibility("default"))) int MPI_Win_flush(int process, MPI_Win window) {
-  std::this_thread::sleep_for(mistake.late);
+  if (mistake.late_flushes-- > 0) std::this_thread::sleep_for(mistake.late);
   const int code = PMPI_Win_flush(process, window);
   if (last_byte == nullptr) return code;
   if (mistake.flipped != 0) *last_byte ^= std::byte{1};

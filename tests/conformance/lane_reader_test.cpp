@@ -69,7 +69,7 @@ class NoWaiter final : public sim::Waiter {
 /// A rank, and a server that does not map its lane. The lane's bytes travel in messages, or in gets.
 class RemoteLane final : public Lane {
  public:
-  explicit RemoteLane(std::uint64_t seed, bool is_exposed = false)
+  explicit RemoteLane(std::uint64_t seed, bool is_exposed = false, Bytes most = LaneReceiver::most_at_once)
       : scheduler_(seed), network_(scheduler_, 2) {
     for (int rank = 0; rank < 2; ++rank) {
       network_.port(rank).connect(waiter_);
@@ -84,7 +84,7 @@ class RemoteLane final : public Lane {
     auto sender = std::make_unique<LaneSender>(*lane, *lines_[0], 1, kind, exposed_[0].get(), 8);
     const LaneProducer producer(lane->header(), lane->data(), nullptr);
     lane_writer_ = std::make_unique<pipeline::RingLaneWriter>(producer, std::move(lane), std::move(sender));
-    receiver_ = std::make_unique<LaneReceiver>(received_, *lines_[1], 0, kind, exposed_[1].get());
+    receiver_ = std::make_unique<LaneReceiver>(received_, *lines_[1], 0, kind, exposed_[1].get(), most);
     reader_ = std::make_unique<SharedLaneReader>(received_.header(), received_.data(), 0, nullptr, true);
   }
   LaneWriter& lane_writer() override { return *lane_writer_; }
@@ -92,11 +92,12 @@ class RemoteLane final : public Lane {
   void move_on() override {
     do {
       bring_messages();
-      receiver_->advance();
       if (exposed_[1]) exposed_[1]->poll();
+      receiver_->advance();
       if (const auto credit = receiver_->fresh_credit()) lane_writer_->credit(*credit);
     } while (scheduler_.run_one());
   }
+  [[nodiscard]] const sim::SharedExposed& exposed() const { return shared_; }
   /// Has all messages come, and begins no get.
   void bring_all_messages() {
     do bring_messages();
@@ -158,7 +159,11 @@ std::vector<Candidate> candidates() {
                    [seed] { return std::make_unique<RemoteLane>(seed); }, true, false, true});
   for (std::uint64_t seed = 1; seed <= 3; ++seed)
     all.push_back({"onesided_seed_" + std::to_string(seed),
-                   [seed] { return std::make_unique<RemoteLane>(seed, true); }, true, false, true});
+                   [seed] {  // the last one cuts each piece
+                     return std::make_unique<RemoteLane>(seed, true,
+                                                         seed == 3 ? 100 : LaneReceiver::most_at_once);
+                   },
+                   true, false, true});
   return all;
 }
 
@@ -501,6 +506,16 @@ TEST(OneSidedLane, descriptors_come_in_their_order_once_their_bytes_were_got) {
   EXPECT_EQ(lane.reader().head(), 3U);
   lane.move_on();
   EXPECT_EQ(lane.reader().head(), 4U);
+}
+
+TEST(OneSidedLane, a_piece_that_is_larger_than_a_get_comes_in_several) {
+  RemoteLane lane(1, true, 64);
+  Array array(100);
+  ASSERT_TRUE(lane.lane_writer().put(described(Kind::piece, 1), array.map, array.base(), false));
+  lane.move_on();
+  ASSERT_EQ(lane.reader().head(), 1U);
+  EXPECT_EQ(lane.exposed().most_bytes(), 64);
+  EXPECT_EQ(lane.exposed().gets(), 3);  // of 160 bytes
 }
 
 }  // namespace

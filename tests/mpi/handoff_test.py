@@ -14,15 +14,14 @@ from small_model import *  # noqa: E402,F403
 LAST = 2
 HANDOFFS = ("shared", "messages", "onesided")
 FORMATS = {name: ending for name, ending in written_formats().items() if name in ("grib2", "raw")}
-FEW = (("messages", "scan", "grib2", 1), ("messages", "mpiio", "raw", 2), ("onesided", "scan", "raw", 2), ("onesided", "writer", "grib2", 2),
-       ("onesided", "mpiio", "grib2", 1), ("shared", "writer", "raw", 2))
+FEW = (("messages", "mpiio", "raw", 2), ("onesided", "writer", "grib2", 2))  # tests/sim has them all
 WITHOUT = "ranks send messages in place of handoff=onesided"
 
 
 def expected_of(handoff, err, what):
-    """What the report must have. The MPI may have no one-sided gets: a warning says so, once."""
+    """What the report must have. The MPI may have no one-sided gets: a warning says so, once. With Open MPI a loaded machine alone is a reason."""
     told = err.count(WITHOUT)
-    check(told == 0 if handoff != "onesided" or MPI == "openmpi" else told <= 1, f"{what}: {err}")
+    check(told <= (handoff == "onesided") and (told == 0 or MPI != "openmpi" or "makes no progress" in err), f"{what}: {err}")
     return "messages" if told else handoff
 
 
@@ -58,6 +57,8 @@ def by_the_setting():
                        SMALL_MODEL_TWIN=f"{directory}/twin.raw")
     check(code == 0 and contents(f"{directory}/fc.raw") == contents(f"{directory}/twin.raw") and len(contents(f"{directory}/fc.raw") or b"") == 9 * STEP_BYTES, f"by the setting: {code}, {err}")
     handed(report, expected_of("onesided", err, "by the setting"), "by the setting")
+    if not ALL:
+        return
     code, _, err = run(2, arguments(f"{directory}/alone.raw", "format=raw handoff=onesided", LAST), TAILRACE_SERVERS="0", TAILRACE_REPORT=report)
     check(code == 0 and contents(f"{directory}/alone.raw") == contents("handoff/whole.raw"), f"0 servers: {code}, {err}")
     handed(report, "lent", "0 servers")
@@ -71,7 +72,7 @@ def on_two_nodes():
     directory = fresh("handoff-nodes")
     launcher, settings = nodes
     report = f"{directory}/report.json"
-    for handoff in ("shared", "auto", *(("onesided",) if ALL else ())):
+    for handoff in ("auto", *(("shared", "onesided") if ALL else ())):
         path = f"{directory}/{handoff}.raw"
         code, _, err = run(4, arguments(path, f"format=raw handoff={handoff}", LAST), launcher=launcher, TAILRACE_SERVERS="1", TAILRACE_REPORT=report, **settings)
         if handoff == "shared":
@@ -82,6 +83,8 @@ def on_two_nodes():
 
 
 def refused():
+    if not ALL:
+        return
     directory = fresh("handoff-refused")
     for options, settings, words in (("handoff=one-sided", {}, 'did you mean "onesided"'), ("", {"TAILRACE_HANDOFF": "mesages"}, 'TAILRACE_HANDOFF=mesages: ')):
         code, _, err = run(3, arguments(f"{directory}/fc.raw", f"format=raw {options}", LAST), TAILRACE_SERVERS="1", **settings)

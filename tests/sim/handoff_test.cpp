@@ -137,6 +137,96 @@ TEST(sim_handoff, by_one_sided_gets_becomes_messages_where_the_mpi_has_none) {
   }
 }
 
+/// Several steps are open at once, and end in another order than they began.
+TEST(sim_handoff, steps_of_many_streams_may_be_open_at_once) {
+  const std::string names[] = {"auto", "messages", "onesided", "messages", "onesided"};
+  for (std::uint64_t seed = 1; seed <= seeds(30); ++seed) {
+    Scheduler dice(seed * 7919);
+    const int ranks = static_cast<int>(dice.random(2, 6));
+    Job job;
+    job.seed = seed;
+    job.nodes = random_nodes(dice, ranks, static_cast<int>(dice.random(1, 4)));
+    job.mixed = dice.once_in(2);
+    job.crowded = dice.once_in(3);
+    job.staging = Bytes{150 + dice.random(0, 600)} << 10;
+    std::vector<Scenario> scenarios;
+    for (const std::string& name : names) {
+      Scenario& scenario = scenarios.emplace_back();
+      scenario.pattern = cat("fc", scenarios.size(), ".data");
+      scenario.handoff = name;
+      scenario.method = any_method(static_cast<std::uint64_t>(dice.random(0, 20)));
+      scenario.variables = {{"t", *layout::Layout::block({20, 30}, ranks), "levels=hybrid:1-3"},
+                            {"u", *layout::Layout::block({6, 5}, ranks), "levels=surface"}};
+      scenario.prepare();
+    }
+    SessionWorld world(job);
+    std::map<std::tuple<int, std::size_t, std::int64_t, int>, std::vector<float>> arrays;
+    const Texts stuck = world.run([&](SessionRank& rank) {
+      std::vector<std::unique_ptr<PlannedStream>> streams;
+      for (const Scenario& each : scenarios) {
+        streams.push_back(std::make_unique<PlannedStream>(rank, each.plan));
+        const Status created = streams.back()->create();
+        EXPECT_TRUE(created.is_ok()) << "seed " << seed << ": " << created.text();
+      }
+      for (std::int64_t step = 0; step < 3; ++step) {
+        for (auto& stream : streams) stream->begin(step * 3600);
+        for (int field = 0; field < 2; ++field) {
+          for (std::size_t i = 0; i < streams.size(); ++i) {
+            std::vector<float>& array = arrays[{rank.rank(), i, step, field}];
+            array = array_of(*scenarios[i].plan, rank.rank(), field, step);
+            streams[i]->put(field, reinterpret_cast<const std::byte*>(array.data()));
+          }
+        }
+        for (std::size_t i = streams.size(); i > 0; --i) {
+          const Status ended = streams[i - 1]->end();
+          EXPECT_TRUE(ended.is_ok()) << "seed " << seed << ": " << ended.text();
+        }
+      }
+      for (auto& stream : streams) {
+        const Status closed = stream->close();
+        EXPECT_TRUE(closed.is_ok()) << "seed " << seed << ": " << closed.text();
+      }
+    });
+    EXPECT_TRUE(stuck.empty()) << "seed " << seed << ": " << text_of(stuck);
+    if (HasFailure()) return;
+    for (const Scenario& each : scenarios)
+      expect_committed(world.storage(), each, {}, cat("seed ", seed, ", ", each.pattern, ": "));
+  }
+}
+
+/// A server may hear of the lanes before it hears of a stream whose servers need counters, and another server
+/// the other way round.
+TEST(sim_handoff, memory_is_exposed_while_servers_open_a_stream_that_needs_counters) {
+  for (std::uint64_t seed = 1; seed <= seeds(30); ++seed) {
+    std::vector<Scenario> scenarios(2);
+    for (Scenario& each : scenarios) {
+      each.variables = {{"t", *layout::Layout::block({20, 30}, 2), "levels=surface"}};
+      each.pattern = &each == scenarios.data() ? "counted.data" : "exposed.data";
+      (&each == scenarios.data() ? each.method : each.handoff) =
+          &each == scenarios.data() ? "offset_sharing" : "onesided";
+      each.prepare();
+    }
+    Job job;
+    job.nodes = {{2, 3}};
+    job.seed = seed;
+    SessionWorld world(job);
+    std::map<std::pair<int, std::size_t>, std::vector<float>> arrays;
+    const Texts stuck = world.run([&](SessionRank& rank) {
+      std::vector<std::unique_ptr<PlannedStream>> streams;
+      for (std::size_t i = 0; i < scenarios.size(); ++i) {
+        streams.push_back(std::make_unique<PlannedStream>(rank, scenarios[i].plan));
+        EXPECT_TRUE(streams[i]->create().is_ok());
+        streams[i]->begin(0);
+        arrays[{rank.rank(), i}] = array_of(*scenarios[i].plan, rank.rank(), 0, 0);
+        streams[i]->put(0, reinterpret_cast<const std::byte*>(arrays[{rank.rank(), i}].data()));
+        EXPECT_TRUE(streams[i]->end().is_ok());
+      }
+      for (auto& stream : streams) EXPECT_TRUE(stream->close().is_ok());
+    });
+    ASSERT_TRUE(stuck.empty()) << "seed " << seed << ": " << text_of(stuck);
+  }
+}
+
 /// Creates a stream on all ranks. Returns what each was told.
 std::vector<Status> create_on_all(const Job& job, const std::string& options) {
   SessionWorld world(job);
@@ -198,6 +288,22 @@ TEST(sim_handoff, whose_lanes_the_budget_does_not_hold_is_refused_on_every_rank)
       EXPECT_TRUE(each.is_ok()) << each.text();
     job.settings = "memory=2MiB";
   }
+}
+
+TEST(sim_handoff, whose_lanes_a_node_with_servers_alone_does_not_hold_is_refused_on_every_rank) {
+  Job job;
+  job.nodes = {{2, 0}, {2, 0}, {0, 1}};
+  job.staging = Bytes{16} << 20;
+  bool is_refused_there = false;
+  for (int mib = 17; mib <= 40; mib += mib < 30 ? 1 : 5) {
+    job.settings = cat("memory=", mib, "MiB");
+    for (const Status& each : create_on_all(job, "handoff=onesided")) {
+      EXPECT_EQ(each.is_ok(), mib >= 28) << mib << ": " << each.text();
+      is_refused_there =
+          is_refused_there || each.text().find("a node without compute ranks") != std::string::npos;
+    }
+  }
+  EXPECT_TRUE(is_refused_there);
 }
 
 TEST(sim_handoff, that_another_server_cannot_take_over_is_refused_where_one_may_come) {

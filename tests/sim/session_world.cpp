@@ -31,6 +31,14 @@ Result<std::shared_ptr<files::Group>> SessionRank::group(const std::vector<int>&
 
 namespace {
 
+/// For a search (docs/design/003-simulated-world.md).
+void take_handoff_by_hand(Settings& settings) {
+  const char* const handoff = std::getenv("TAILRACE_SIM_HANDOFF");
+  if (handoff == nullptr || !settings.is_default("handoff")) return;
+  const Status taken = settings.take({"handoff", handoff, "environment"});
+  if (!taken.is_ok()) throw std::runtime_error(taken.text());
+}
+
 int size_of(const Job& job) {
   return std::accumulate(job.nodes.begin(), job.nodes.end(), 0,
                          [](int sum, const NodeShape& node) { return sum + node.ranks + node.servers; });
@@ -110,12 +118,7 @@ session::Facts SessionWorld::facts_of(int rank) {
   Result<Settings> read = Settings::read(settings, {});
   if (!read.is_ok()) throw std::runtime_error(read.status().text());
   facts.settings = *read;
-  // By hand, for a search (docs/design/003-simulated-world.md).
-  if (const char* const handoff = std::getenv("TAILRACE_SIM_HANDOFF");
-      handoff != nullptr && facts.settings.is_default("handoff")) {
-    const Status taken = facts.settings.take({"handoff", handoff, "environment"});
-    if (!taken.is_ok()) throw std::runtime_error(taken.text());
-  }
+  take_handoff_by_hand(facts.settings);
   facts.ranks = ranks_;
   facts.serves = serves_;
   facts.keeps_steps = job_.keeps_steps;
@@ -135,9 +138,10 @@ session::Facts SessionWorld::facts_of(int rank) {
   facts.collective.make = [this, rank, server, waking](std::function<void()> wake) {
     return meetings_->join(server, targets_[static_cast<std::size_t>(rank)], waking(std::move(wake)));
   };
-  facts.make_counters = [this, server, waking](
+  facts.make_counters = [this, rank, server, waking](
                             comm::Transport&,
                             std::function<void()> wake) -> Result<std::unique_ptr<comm::Counters>> {
+    if (!roster_.self_served) meet("counters", rank, roster_.servers());
     if (job_.seed % 2 == 1) return Status(Code::unsupported, "half of the worlds have no one-sided adds");
     std::unique_ptr<comm::Counters> own = counters_->join(server, waking(std::move(wake)));
     return job_.around_counters ? job_.around_counters(std::move(own)) : std::move(own);
@@ -145,6 +149,7 @@ session::Facts SessionWorld::facts_of(int rank) {
   facts.make_exposed = [this, rank, waking](
                            comm::Transport&, Bytes bytes, const std::vector<int>&,
                            std::function<void()> wake) -> Result<std::unique_ptr<comm::ExposedMemory>> {
+    meet("exposed memory", rank, world_.size());
     if (job_.lacks_gets) return Status(Code::unsupported, "this world has no one-sided gets");
     return exposed_.join(static_cast<std::size_t>(rank), bytes, waking(std::move(wake)));
   };
@@ -158,6 +163,14 @@ session::Facts SessionWorld::facts_of(int rank) {
         rank);
   };
   return facts;
+}
+
+/// Waits as a call of MPI does: the rank takes no message meanwhile.
+void SessionWorld::meet(const char* what, int rank, int members) {
+  int& come = come_[what];
+  ++come;
+  for (Nanoseconds nap = 1'000; come < members; nap = std::min(2 * nap, FibreWorld::second))
+    world_.rank(rank).stall(nap);
 }
 
 void SessionWorld::run_rank(FibreRank& fibre, const std::function<void(SessionRank&)>& program) {

@@ -129,6 +129,7 @@ class SessionWorld {
   [[nodiscard]] session::Facts facts_of(int rank);
   void run_rank(FibreRank& fibre, const std::function<void(SessionRank&)>& program);
   void look_at_memory_of(int node);
+  void meet(const char* what, int rank, int members);
   [[nodiscard]] std::vector<std::string> waiting_servers() const;
 
   Job job_;
@@ -141,6 +142,7 @@ class SessionWorld {
   std::unique_ptr<SharedCounters> counters_;  // of the servers
   SharedExposed exposed_{world_.scheduler(), static_cast<std::size_t>(world_.size())};
   std::vector<std::shared_ptr<storage::FaultyTarget>> targets_;  // by rank
+  std::map<std::string, int> come_;                              // by what is made: the ranks that are there
   std::map<int, std::vector<int>> node_ranks_;
   std::map<int, Nanoseconds> clocks_;        // by node
   std::vector<session::Session*> sessions_;  // by rank

@@ -41,6 +41,22 @@ const std::string& counters_use = *new const std::string(
 const std::string& exposed_use =
     *new const std::string("the memory of handoff=onesided. If the MPI hangs there, take another handoff");
 
+/// Collective over `comm`. A failure is one on every rank: those that have a duplicate free it.
+Status duplicate(MPI_Comm comm, MPI_Comm& made) {
+  MPI_Errhandler usual = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(comm, &usual);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  const bool is_there = MPI_Comm_dup(comm, &made) == MPI_SUCCESS;
+  int all = is_there ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm);
+  MPI_Comm_set_errhandler(comm, usual);
+  MPI_Errhandler_free(&usual);
+  if (all != 0) return {};
+  if (is_there) MPI_Comm_free(&made);
+  made = MPI_COMM_NULL;
+  return {Code::unsupported, "MPI_Comm_dup failed"};
+}
+
 std::string host_name() {
   char name[256] = {};
   ::gethostname(name, sizeof name - 1);
@@ -142,10 +158,10 @@ void Bootstrap::find_counters() {
   const auto set = std::ranges::find(facts_.settings.values, "method", &SettingValue::name);
   Status missing;
   if (!is_self_served) {
-    MPI_Comm_dup(servers_, &counting_);
+    missing = duplicate(servers_, counting_);
   } else if (set != facts_.settings.values.end() && set->value == "offset_sharing") {
-    MPI_Comm_dup(transport_->communicator(), &counting_);
-    missing = make_window();
+    missing = duplicate(transport_->communicator(), counting_);
+    if (missing.is_ok()) missing = make_window();
   } else {
     missing = Status(Code::unsupported,
                      "every rank serves itself, and tr_init makes one-sided counters for them if "
@@ -175,8 +191,14 @@ Status Bootstrap::make_window() {
 void Bootstrap::find_exposed() {
   facts_.make_exposed = [this](comm::Transport& transport, Bytes bytes, std::vector<int> from,
                                const auto&) -> Result<std::unique_ptr<comm::ExposedMemory>> {
+    const bool gets = !from.empty();
     TR_TRY(expose(transport, {bytes, bytes > 0, std::move(from)}));
-    return std::unique_ptr<comm::ExposedMemory>(std::make_unique<comm::MpiExposed>(*exposed_, transport));
+    std::unique_ptr<comm::RepeatedCall> watch;
+    if (gets)
+      watch = std::make_unique<comm::RepeatedCall>(cat("rank ", comm::rank_in(world_)),
+                                                   cat("MPI_Get, from ", exposed_use), patience_);
+    return std::unique_ptr<comm::ExposedMemory>(
+        std::make_unique<comm::MpiExposed>(*exposed_, transport, std::move(watch)));
   };
 }
 
@@ -186,7 +208,8 @@ Status Bootstrap::expose(comm::Transport& transport, const comm::ExposedWindow::
   const comm::BlockingCall watched = watch("MPI_Win_allocate and the test of its window", exposed_use);
   Status status;
   transport.exclusively([&] {
-    MPI_Comm_dup(transport_->communicator(), &exposing_);
+    status = duplicate(transport_->communicator(), exposing_);
+    if (!status.is_ok()) return;
     Result<std::unique_ptr<comm::ExposedWindow>> made = comm::ExposedWindow::create(exposing_, part);
     status = made.status();
     if (made.is_ok()) exposed_ = *std::move(made);

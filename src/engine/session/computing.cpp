@@ -9,6 +9,7 @@
 #include "engine/session/session.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/node/available_memory.hpp"
 
 namespace tailrace::session {
 
@@ -85,16 +86,26 @@ Result<pipeline::Handoff> Computing::open_handoff(pipeline::Handoff handoff, con
   if (kind == node::LaneKind::usual || more_.count(kind) != 0) return handoff;
   const Bytes capacity = session_.memory().quotas().lane[static_cast<std::size_t>(session_.topology().me())];
   const bool is_exposed = kind == node::LaneKind::onesided;
+  const node::MemoryNeed need{session_.topology().node(), session_.memory().share_of_more_lanes(),
+                              node::available_memory()};
   MoreLane lane;
   std::unique_ptr<node::PrivateLane> ring;
   const Status mine = guarded([&]() -> Status {
     lane.drawn = std::make_unique<node::Draw>(session_.memory().budget(), node::Use::staging);
     if (!is_exposed) ring = std::make_unique<node::PrivateLane>(capacity);
-    return lane.drawn->take(session_.memory().share_of_more_lanes())
+    const Status fits = session_.memory().check_more_lanes(std::ssize(more_) + 1);
+    return (fits.is_ok() ? lane.drawn->take(need.bytes) : fits)
         .in(cat("lanes for handoff=", pipeline::name_of(handoff),
                 " (set TAILRACE_MEMORY higher, or TAILRACE_STAGING lower)"));
   });
-  TR_TRY(agree({mine.in(call), cat(call, " asking for memory of lanes"), {}}).status);
+  const comm::Verdict asked =
+      agree({mine.in(call), cat(call, " asking for memory of lanes"), Packer().put(need).take()});
+  TR_TRY(asked.status);
+  std::vector<node::MemoryNeed> needs;
+  for (const ByteVector& each : asked.contributions) needs.push_back(Unpacker(each).get<node::MemoryNeed>());
+  TR_TRY(node::check_nodes(needs, cat("handoff=", pipeline::name_of(handoff), " takes"),
+                           "set TAILRACE_STAGING lower")
+             .in(call));
   if (line_.rank() == 0) client_.tell_lanes(kind);
   if (is_exposed) {
     Result<std::unique_ptr<comm::ExposedMemory>> made =

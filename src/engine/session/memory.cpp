@@ -124,6 +124,20 @@ Bytes Memory::share_of_more_lanes() const {
          std::max<std::ptrdiff_t>(ranks > 0 ? ranks : servers, 1);
 }
 
+Status Memory::check_more_lanes(Bytes kinds) const {
+  const exchange::Roster& roster = topology_.roster();
+  for (const int node : roster.server_node) {
+    if (std::ranges::count(roster.compute_node, node) > 0) continue;
+    const Bytes more = kinds * more_lanes_on(node, roster, quotas_);
+    if (declared_.staging + more <= declared_.memory) continue;
+    return {Code::memory,
+            cat("on a node without compute ranks its servers would take ", size_text(more), " more than the ",
+                size_text(declared_.staging), " of its staging, and TAILRACE_MEMORY lets the library take ",
+                size_text(declared_.memory))};
+  }
+  return {};
+}
+
 Status Memory::take_staging_without_ranks() {
   const auto& nodes = topology_.roster().compute_node;
   if (std::find(nodes.begin(), nodes.end(), topology_.node()) != nodes.end()) return {};

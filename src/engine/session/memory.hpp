@@ -46,6 +46,9 @@ class Memory {
   /// Local. Returns this rank's part of what the lanes of one more kind take on its node: a ring at each
   /// rank, and one of the same size at the rank's home.
   [[nodiscard]] Bytes share_of_more_lanes() const;
+  /// Local. Returns Code::memory if the lanes of this many more kinds do not fit the budget of a node that
+  /// has servers alone, which draw for them only after all compute ranks have voted. The same on every rank.
+  [[nodiscard]] Status check_more_lanes(Bytes kinds) const;
   /// Local. Draws a server's share of the staging of a node that has no compute ranks.
   Status take_staging_without_ranks();
 

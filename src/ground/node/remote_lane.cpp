@@ -68,25 +68,30 @@ void LaneReceiver::take_one(Unpacker& in) {
   memory.descriptor(come_++) = descriptor;
 }
 
-/// Takes pieces from `missing_`. Those that follow one another in the ring become one range.
+/// Takes pieces from `missing_`, and of the last one perhaps a part. Those that follow one another in the
+/// ring become one range.
 std::vector<comm::ExposedMemory::Range> LaneReceiver::next_batch() {
   const LaneMemory memory = lane_.memory();
   std::vector<comm::ExposedMemory::Range> ranges;
-  Bytes bytes = 0;
-  for (; !missing_.empty(); missing_.pop_front()) {
+  for (Bytes left = most_; !missing_.empty() && left > 0;) {
     const Descriptor& descriptor = memory.descriptor(missing_.front());
-    std::byte* const to = memory.data(descriptor.position);
+    std::byte* const to = memory.data(descriptor.position) + begun_;
     const Bytes offset = to - lane_.data();
-    if (!ranges.empty() && bytes + descriptor.bytes > most_at_once) break;
-    bytes += descriptor.bytes;
+    const Bytes bytes = std::min(left, descriptor.bytes - begun_);
+    left -= bytes;
+    begun_ += bytes;
+    if (begun_ == descriptor.bytes) {
+      missing_.pop_front();
+      begun_ = 0;
+    }
     if (!ranges.empty()) {
       comm::ExposedMemory::Range& last = ranges.back();
-      const Bytes end = offset + descriptor.bytes;
+      const Bytes end = offset + bytes;
       const bool follows = last.offset + room_in_lane(std::ssize(last.into)) == offset;
       if (follows) last.into = {last.into.data(), static_cast<std::size_t>(end - last.offset)};
       if (follows) continue;
     }
-    ranges.push_back({offset, {to, static_cast<std::size_t>(descriptor.bytes)}});
+    ranges.push_back({offset, {to, static_cast<std::size_t>(bytes)}});
   }
   return ranges;
 }

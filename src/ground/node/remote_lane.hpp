@@ -77,20 +77,22 @@ class LaneReceiver {
   /// `exposed` is nullptr, or gets from the memory in which the rank's end lies. All arguments must outlive
   /// the object.
   LaneReceiver(const PrivateLane& lane, comm::Line& line, int rank, LaneKind kind = LaneKind::usual,
-               comm::ExposedMemory* exposed = nullptr)
-      : lane_(lane), line_(line), rank_(rank), kind_(kind), exposed_(exposed) {}
+               comm::ExposedMemory* exposed = nullptr, Bytes most = most_at_once)
+      : lane_(lane), line_(line), rank_(rank), kind_(kind), exposed_(exposed), most_(most) {}
   /// Puts a message into the ring. `in` is behind the lane's kind, which a message begins with.
   void take(Unpacker& in);
-  /// Gets bytes that a message has left with the rank, a few MiB at a time. Returns true if it began to.
+  /// Gets bytes that a message has left with the rank, at most 4 MiB at a time. Returns true if it began to.
   bool advance();
   /// Returns the credit to send to the rank, if room was freed since the last credit.
   [[nodiscard]] std::optional<std::uint64_t> fresh_credit();
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] LaneKind kind() const { return kind_; }
 
- private:
-  /// Between two batches the server goes on with other work.
+  /// One get brings at most so many bytes, unless the constructor was given another number. Between two gets
+  /// the server goes on with other work.
   static constexpr Bytes most_at_once = Bytes{4} << 20;
+
+ private:
   void take_one(Unpacker& in);
   [[nodiscard]] std::vector<comm::ExposedMemory::Range> next_batch();
   void publish();
@@ -100,8 +102,10 @@ class LaneReceiver {
   int rank_;
   LaneKind kind_;
   comm::ExposedMemory* exposed_;
+  Bytes most_;
   std::uint64_t come_ = 0;             // descriptors that have come
-  std::deque<std::uint64_t> missing_;  // those whose bytes no get has begun to bring
+  std::deque<std::uint64_t> missing_;  // those of whose bytes some are left for later gets
+  Bytes begun_ = 0;                    // bytes of the first of these, that no later get has to bring
   bool is_getting_ = false;
   std::uint64_t credited_ = 0;
   std::uint64_t farewell_ = ~std::uint64_t{0};

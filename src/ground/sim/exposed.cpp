@@ -30,6 +30,7 @@ void SimExposed::get(int process, std::vector<Range> ranges, std::function<void(
   for (const Range& range : ranges) bytes += std::ssize(range.into);
   ++shared_.gets_;
   shared_.bytes_ += bytes;
+  shared_.most_bytes_ = std::max(shared_.most_bytes_, bytes);
   const auto copy = [this, over = std::weak_ptr(over_), process, ranges = std::move(ranges),
                      done = std::move(done), &scheduler, &shared = shared_] {
     if (over.expired()) return;

@@ -23,6 +23,8 @@ class SharedExposed {
   /// Returns how many gets have been made, and how many bytes they have brought.
   [[nodiscard]] std::int64_t gets() const { return gets_; }
   [[nodiscard]] Bytes bytes() const { return bytes_; }
+  /// Returns how many bytes one get has brought at most.
+  [[nodiscard]] Bytes most_bytes() const { return most_bytes_; }
 
  private:
   friend class SimExposed;
@@ -34,6 +36,7 @@ class SharedExposed {
   std::vector<Nanoseconds> free_at_;  // by process, with costs: when its adapter has sent all bytes
   std::int64_t gets_ = 0;
   Bytes bytes_ = 0;
+  Bytes most_bytes_ = 0;
 };
 
 /// One simulated process's end of exposed memory. A get copies some time after it was asked for, and is over

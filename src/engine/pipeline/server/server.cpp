@@ -298,6 +298,10 @@ bool Server::advance() {
 /// compute rank 0 has told this server of its lanes.
 void Server::open_lanes(node::LaneKind kind) {
   if (kind == node::LaneKind::usual || !opened_lanes_.insert(kind).second) return;
+  // Each of the two windows is made by all servers together, and MPI gives no order between a message of a
+  // rank and one of a server: whichever comes first, every server makes that of the counters first.
+  const bool makes_window = kind == node::LaneKind::onesided && roster_.servers() > 1;
+  if (makes_window && !context_.offsets) make_counters();
   auto made = setup_.make_lanes(kind);
   if (!made.is_ok()) return give_up(made.status());
   context_.apart = roster_;

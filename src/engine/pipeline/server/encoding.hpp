@@ -93,8 +93,8 @@ class Claim {
 /// One chunk whose size the root was told: what encoding hands on.
 struct Encoded {
   std::int64_t step = 0;
-  std::shared_ptr<const Span::About> about{};  // set for the trace alone
   std::vector<EncodedRecord> records;          // in put order
+  std::shared_ptr<const Span::About> about{};  // set for the trace alone
 
   [[nodiscard]] Bytes size() const {
     Bytes size = 0;

@@ -30,19 +30,6 @@ struct Mistake {
   std::int64_t* result = nullptr;  // of the call that is under way
 } mistake;
 
-/// A communicator of its own.
-class Own {
- public:
-  Own() { MPI_Comm_dup(state().comm, &comm_); }
-  ~Own() { MPI_Comm_free(&comm_); }
-  Own(const Own&) = delete;
-  Own& operator=(const Own&) = delete;
-  [[nodiscard]] MPI_Comm comm() const { return comm_; }
-
- private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-};
-
 class Process final : public comm::CountersEnd {
  public:
   explicit Process(bool by_messages) : transport_(std::move(*comm::MpiTransport::create(state().comm))) {
@@ -97,7 +84,7 @@ class Process final : public comm::CountersEnd {
   }
 
  private:
-  const Own own_;
+  const OwnCommunicator own_;
   std::unique_ptr<comm::MpiTransport> transport_;
   comm::Switchboard board_;
   std::unique_ptr<comm::Line> line_;
@@ -126,7 +113,7 @@ const bool registered = [] {
 
 /// Makes a window with a mistake in the MPI.
 std::string refused_with(const Mistake& planted, std::chrono::milliseconds limit) {
-  const Own own;
+  const OwnCommunicator own;
   mistake = planted;
   const Result<std::unique_ptr<comm::CounterWindow>> made = comm::CounterWindow::create(own.comm(), limit);
   const int freed = mistake.freed;
@@ -166,7 +153,7 @@ MPI_TEST(counter_window, whose_adds_do_not_come_in_time_is_refused_on_all_proces
 
 MPI_TEST(counter_window, is_freed_and_may_be_made_again) {
   for (int i = 0; i < 3; ++i) {
-    const Own own;
+    const OwnCommunicator own;
     Result<std::unique_ptr<comm::CounterWindow>> made = comm::CounterWindow::create(own.comm());
     if (!made.is_ok()) return skip(made.status().text());
     mistake.freed = 0;

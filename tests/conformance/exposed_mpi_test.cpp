@@ -28,19 +28,6 @@ struct Mistake {
 std::byte* last_byte = nullptr;  // of the get that is under way
 std::vector<std::byte> first_brought;
 
-/// A communicator of its own.
-class Own {
- public:
-  Own() { MPI_Comm_dup(state().comm, &comm_); }
-  ~Own() { MPI_Comm_free(&comm_); }
-  Own(const Own&) = delete;
-  Own& operator=(const Own&) = delete;
-  [[nodiscard]] MPI_Comm comm() const { return comm_; }
-
- private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-};
-
 constexpr Bytes exposed_bytes = Bytes{3} << 20;
 
 /// Rank 0 gets from all others.
@@ -57,7 +44,7 @@ std::int64_t word(int process, int round, std::size_t at) {
 
 /// What ranks write in three rounds comes to rank 0 as it was shown, while they are outside of MPI.
 MPI_TEST(exposed_memory, comes_as_its_process_has_shown_it_in_every_range) {
-  const Own own;
+  const OwnCommunicator own;
   Result<std::unique_ptr<comm::ExposedWindow>> window = comm::ExposedWindow::create(own.comm(), part());
   if (!window.is_ok()) return skip(window.status().text());
   Result<std::unique_ptr<comm::MpiTransport>> transport = comm::MpiTransport::create(state().comm);
@@ -96,7 +83,7 @@ MPI_TEST(exposed_memory, comes_as_its_process_has_shown_it_in_every_range) {
 
 /// Makes a window with a mistake in the MPI.
 std::string refused_with(const Mistake& planted, std::chrono::milliseconds limit) {
-  const Own own;
+  const OwnCommunicator own;
   mistake = planted;
   first_brought.clear();
   const Result<std::unique_ptr<comm::ExposedWindow>> made =
@@ -145,7 +132,7 @@ MPI_TEST(exposed_window, whose_gets_come_late_once_has_a_second_chance) {
 
 MPI_TEST(exposed_window, is_freed_and_may_be_made_again) {
   for (int i = 0; i < 3; ++i) {
-    const Own own;
+    const OwnCommunicator own;
     Result<std::unique_ptr<comm::ExposedWindow>> made = comm::ExposedWindow::create(own.comm(), part());
     if (!made.is_ok()) return skip(made.status().text());
     mistake.freed = 0;

@@ -71,6 +71,19 @@ inline State& state() {
 inline int rank() { return state().rank; }
 inline int size() { return state().size; }
 
+/// A duplicate of the harness's communicator. Its making and its end are collective.
+class OwnCommunicator {
+ public:
+  OwnCommunicator() { MPI_Comm_dup(state().comm, &comm_); }
+  ~OwnCommunicator() { MPI_Comm_free(&comm_); }
+  OwnCommunicator(const OwnCommunicator&) = delete;
+  OwnCommunicator& operator=(const OwnCommunicator&) = delete;
+  [[nodiscard]] MPI_Comm comm() const { return comm_; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
 /// Collective. Returns true if `mine` is true on any rank.
 inline bool any_rank(bool mine) {
   int value = mine ? 1 : 0;

@@ -78,7 +78,7 @@ struct Span {
   std::int64_t thread = 0;  // 0: the rank's own, 1...: workers
   std::int64_t begin = 0;   // nanoseconds of the node's clock
   std::int64_t end = 0;
-  /// What it was about: the first of so many records. 0: nothing of the kind.
+  /// A span of work on records names the first of them. Any other span has `records` 0.
   struct About {
     std::string stream{};
     std::string field{};
@@ -94,7 +94,7 @@ struct Span {
 /// The number of the thread that makes collective calls, in spans: behind all workers.
 inline constexpr std::int64_t calling_thread = 1000;
 
-/// Where the time of a process has gone.
+/// One rank's account of its time: its own thread's, and the number of threads that work for it.
 struct Process {
   comm::Spent spent;             // by its own thread
   std::int64_t elapsed = 0;      // nanoseconds since the session began; the sum of `spent`

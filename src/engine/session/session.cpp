@@ -122,7 +122,7 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   if (!topology_->roster().self_served) TR_TRY(node_line_->agree({{}, init_call, {}}).status);
   TR_TRY(same_everywhere(make_threads(std::move(facts.make_executor), std::move(make_ledger))));
   print_node_plan();
-  // What the ranks have waited for each other until all were there says nothing about the session.
+  // The account begins anew: until now ranks have waited for those that the launcher started last.
   board_.account().begin(board_.account().current());
   is_running_ = true;
   if (is_server() || topology_->roster().self_served) return {};

@@ -340,7 +340,8 @@ Status Stream::put(const std::string& name, const void* data, const ArrayShape* 
   return status;
 }
 
-/// What was put in a lane that the servers do not map leaves now, and not with the program's next call.
+/// The rank sends what lies in its lane of messages or of gets now. Servers cannot look into such a lane, and
+/// would hear of the put only at the program's next call.
 void Stream::send_on() {
   if (client_.lane_kind() != node::LaneKind::usual) session_.board().pump();
 }

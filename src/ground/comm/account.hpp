@@ -10,7 +10,7 @@
 
 namespace tailrace::comm {
 
-/// What the own thread of a process spends its time with. At each moment it is one of these.
+/// A process's own thread is always in exactly one of these.
 enum class Routine : std::uint8_t {
   model,              // compute ranks: the program's own work
   message,            // looking at messages and lanes, and what the library does beside the others

@@ -14,7 +14,7 @@
 
 namespace tailrace::session {
 
-/// What a report tells beside the figures of the ranks.
+/// The rank that writes a report knows this of the session; all other figures come from the ranks.
 struct ReportFacts {
   exchange::Roster roster;
   std::vector<int> nodes;  // by transport rank

@@ -17,7 +17,7 @@ using comm::Routine;
 using pipeline::Counters;
 using pipeline::Statistics;
 
-/// What the workers of a process have done, in nanoseconds.
+/// The workers of a server have spent so many nanoseconds on each kind of job, all of them together.
 struct Jobs {
   std::int64_t encode = 0, assemble = 0, write = 0, fsync = 0, commit = 0, wait = 0;
 
@@ -160,7 +160,9 @@ RoutineTimes own_routines(Role role, const Statistics& statistics) {
         times.emplace_back(name, nanoseconds);
     }
   }
-  // What surrounds jobs that the thread does by itself, and a job that is not counted yet.
+  // A rank without workers does jobs on its own thread. The time around these jobs, and that of a job which
+  // has not been counted yet, is in none of the figures above: `message` takes it, so that all sum to what
+  // has elapsed.
   at("message") += process.elapsed - sum_of(times);
   return times;
 }

@@ -64,7 +64,7 @@ class PlannedStream {
   void begin(std::int64_t lead) { stream_->begin(lead); }
   /// Puts all levels of a field. If ranks serve themselves, `data` must stay as it is until end().
   void put(int field, const std::byte* data) {
-    stream_->put(plan_->fields[static_cast<std::size_t>(field)].definition.name, data, nullptr);
+    (void)stream_->put(plan_->fields[static_cast<std::size_t>(field)].definition.name, data, nullptr);
   }
   Status end() { return stream_->end(); }
   Status wait(bool durable) { return stream_->wait(durable); }

@@ -88,7 +88,7 @@ std::string text_of(const Texts& stuck) {
 std::uint64_t seeds(std::uint64_t usual) {
   const char* times = std::getenv("TAILRACE_SIM_SEEDS");
   if (times != nullptr) return usual * std::stoull(times);
-  return std::getenv("TEST_ALL") != nullptr ? usual : (usual + 1) / 2;
+  return std::getenv("TEST_ALL") != nullptr ? usual : (usual + 3) / 4;
 }
 
 int of_seeds(int usual) { return static_cast<int>(seeds(static_cast<std::uint64_t>(usual))); }

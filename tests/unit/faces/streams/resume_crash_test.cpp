@@ -151,8 +151,8 @@ int stride(int usual) {
   return text == nullptr ? usual : std::max(1, std::atoi(text));
 }
 
-/// Half of the interruptions are for --all: there are sixteen endings, and each begins at another call.
-int rare(int usual) { return std::getenv("TEST_ALL") == nullptr ? 2 * usual + 1 : usual; }
+/// Three of four interruptions are for --all: there are sixteen endings, and each begins at another call.
+int rare(int usual) { return std::getenv("TEST_ALL") == nullptr ? 4 * usual + 1 : usual; }
 
 class ResumeAfter : public ::testing::TestWithParam<std::tuple<std::size_t, bool>> {
  protected:

@@ -130,7 +130,7 @@ TAILRACE_NEIGHBOURS_INLINE Frequent<Word> most_frequent_in(const Word* words, In
 }
 
 /// Compilers make vector instructions of independent lanes.
-constexpr int lanes_of_double = 32;
+constexpr int lanes = 32;
 
 /// The reals of a stretch as doubles: NaN stands for words that are no values, so that a difference from them
 /// is NaN, too, and is neither smaller nor larger than anything.
@@ -149,7 +149,7 @@ TAILRACE_NEIGHBOURS_INLINE void read_reals(const Word* from, Index pairs, const 
 template <typename Real, typename Word>
 TAILRACE_NEIGHBOURS_INLINE Differences differences_of_reals(const Word* words, Index count,
                                                             const Reading<Word>& reading) {
-  double smallest[lanes_of_double], largest[lanes_of_double], reals[stretch + 1];
+  double smallest[lanes], largest[lanes], reals[stretch + 1];
   std::ranges::fill(smallest, std::numeric_limits<double>::infinity());
   std::ranges::fill(largest, 0);
   const auto look = [&](Index at, int lane) TAILRACE_NEIGHBOURS_INLINED {
@@ -164,8 +164,8 @@ TAILRACE_NEIGHBOURS_INLINE Differences differences_of_reals(const Word* words, I
   for_each_stretch(words, count, reading.row, [&](const Word* from, Index pairs) TAILRACE_NEIGHBOURS_INLINED {
     read_reals<Real>(from, pairs, reading, reals);
     Index at = 0;
-    for (; at + lanes_of_double <= pairs; at += lanes_of_double)
-      for (int lane = 0; lane < lanes_of_double; ++lane) look(at + lane, lane);
+    for (; at + lanes <= pairs; at += lanes)
+      for (int lane = 0; lane < lanes; ++lane) look(at + lane, lane);
     for (; at < pairs; ++at) look(at, 0);
     return true;
   });
@@ -182,18 +182,25 @@ TAILRACE_NEIGHBOURS_INLINE Word difference_of_codes(const Reading<Word>& reading
 template <typename Word>
 TAILRACE_NEIGHBOURS_INLINE Differences differences_of_codes(const Word* words, Index count,
                                                             const Reading<Word>& reading) {
-  Word smallest = ~Word{0};  // less 1: so 0 is larger than all others
+  const Reading<Word> asked = reading;
+  Word smallest[lanes];  // less 1: so 0 is larger than all others
+  std::ranges::fill(smallest, ~Word{0});
   Stretch<Word> here;
+  const auto look = [&](Index at, int lane) TAILRACE_NEIGHBOURS_INLINED {
+    const Word less_1 = difference_of_codes(asked, here.words[at], here.words[at + 1]) - 1;
+    smallest[lane] = less_1 < smallest[lane] ? less_1 : smallest[lane];
+  };
   for_each_stretch(words, count, reading.row, [&](const Word* from, Index pairs) TAILRACE_NEIGHBOURS_INLINED {
     here.read(from, pairs);
-    for (Index i = 0; i < pairs; ++i) {
-      const Word less_1 = difference_of_codes(reading, here.words[i], here.words[i + 1]) - 1;
-      smallest = less_1 < smallest ? less_1 : smallest;
-    }
+    Index at = 0;
+    for (; at + lanes <= pairs; at += lanes)
+      for (int lane = 0; lane < lanes; ++lane) look(at + lane, lane);
+    for (; at < pairs; ++at) look(at, 0);
     return true;
   });
-  if (smallest == ~Word{0}) return {};
-  return {static_cast<double>(smallest) + 1, 0};
+  const Word least = std::ranges::min(smallest);
+  if (least == ~Word{0}) return {};
+  return {static_cast<double>(least) + 1, 0};
 }
 
 template <typename Value, typename Word>

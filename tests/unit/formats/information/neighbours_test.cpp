@@ -13,16 +13,16 @@
 namespace tailrace::information {
 namespace {
 
-constexpr entropy::Way all_ways[] = {entropy::Way::portable, entropy::Way::avx2, entropy::Way::avx512};
-constexpr Index rows[] = {1, 2, 7, 256, 257, 300, 5000};
-constexpr std::size_t counts[] = {1, 2, 9, 255, 256, 257, 258, 600, 4000};
+constexpr entropy::Way tried_ways[] = {entropy::Way::portable, entropy::Way::avx2, entropy::Way::avx512};
+constexpr Index tried_rows[] = {1, 2, 7, 256, 257, 300, 5000};
+constexpr std::size_t tried_counts[] = {1, 2, 9, 255, 256, 257, 258, 600, 4000};
 
 template <typename Value>
 using WordOf = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
 
 /// Calls `take` with both words of each pair of values, one after the other.
 template <typename Word, typename Take>
-void for_each_pair(const std::vector<Word>& words, const Reading<Word>& reading, Take take) {
+void for_each_value_pair(const std::vector<Word>& words, const Reading<Word>& reading, Take take) {
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     if (static_cast<Index>(i) % reading.row == reading.row - 1) continue;
     if (reading.is_value(words[i]) && reading.is_value(words[i + 1])) take(words[i], words[i + 1]);
@@ -45,7 +45,7 @@ Reading<WordOf<Value>> reading_of(Index row) {
 
 /// Multiples of `step` around `base`, among them runs of equal ones, zeros, and words that are no values.
 template <typename Value>
-std::vector<WordOf<Value>> mixed_words(std::size_t count, Value base, Value step, std::mt19937_64& random) {
+std::vector<WordOf<Value>> multiples(std::size_t count, Value base, Value step, std::mt19937_64& random) {
   std::vector<Value> values;
   while (values.size() < count) {
     const auto kind = random() % 12;
@@ -67,17 +67,17 @@ std::vector<WordOf<Value>> mixed_words(std::size_t count, Value base, Value step
 
 template <typename Value>
 class NeighboursTest : public testing::Test {};
-using Values = testing::Types<float, double, std::uint32_t>;
-TYPED_TEST_SUITE(NeighboursTest, Values);
+using NeighbourTypes = testing::Types<float, double, std::uint32_t>;
+TYPED_TEST_SUITE(NeighboursTest, NeighbourTypes);
 
 /// Calls `compare` for records of many sizes and rows, with each way.
 template <typename Value, typename Compare>
 void for_each_record(Compare compare) {
   std::mt19937_64 random(3);
-  for (const std::size_t count : counts) {
-    for (const Index row : rows) {
-      const auto words = mixed_words<Value>(count, Value{280}, Value{16}, random);
-      for (const entropy::Way way : all_ways) {
+  for (const std::size_t count : tried_counts) {
+    for (const Index row : tried_rows) {
+      const auto words = multiples<Value>(count, Value{280}, Value{16}, random);
+      for (const entropy::Way way : tried_ways) {
         if (!entropy::has(way)) continue;
         SCOPED_TRACE(testing::Message()
                      << count << " words in rows of " << row << ", way " << static_cast<int>(way));
@@ -93,7 +93,7 @@ TYPED_TEST(NeighboursTest, the_most_frequent_word_of_equal_pairs_is_found_and_co
   for_each_record<TypeParam>([&](const std::vector<Word>& words, const Reading<Word>& reading, auto way) {
     std::map<Word, std::int64_t> equal;
     std::int64_t all = 0;
-    for_each_pair(words, reading, [&](Word one, Word other) {
+    for_each_value_pair(words, reading, [&](Word one, Word other) {
       if (one != other) return;
       ++equal[one];
       ++all;
@@ -144,7 +144,7 @@ TYPED_TEST(NeighboursTest, differences_are_those_of_a_loop_over_pairs) {
   for_each_record<TypeParam>([&](const std::vector<Word>& words, const Reading<Word>& reading, auto way) {
     Differences expected;
     std::vector<double> all;
-    for_each_pair(words, reading, [&](Word one, Word other) {
+    for_each_value_pair(words, reading, [&](Word one, Word other) {
       const auto first = static_cast<double>(std::bit_cast<TypeParam>(one)),
                  second = static_cast<double>(std::bit_cast<TypeParam>(other));
       all.push_back(std::fabs(first - second));

@@ -29,6 +29,7 @@ const cpu_set_t& own_cores() {
 
 double wall() { return read_clock(CLOCK_MONOTONIC); }
 double thread_cpu() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+double process_cpu() { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
 bool pin_to_core(int n) {
   const cpu_set_t& cores = own_cores();

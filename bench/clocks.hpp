@@ -7,6 +7,7 @@ namespace bench {
 double wall();
 /// Returns the seconds that the calling thread has computed, in user and in kernel mode.
 double thread_cpu();
+double process_cpu();
 
 /// The time of a piece of work.
 struct Span {

@@ -6,33 +6,13 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+
+#include "give_up.hpp"
 
 namespace bench {
 
 namespace {
-
-[[noreturn]] void give_up(const char* what, const char* why) {
-  std::fprintf(stderr, "bench: %s: %s\n", what, why);
-  std::exit(1);
-}
-
-void check(int error, const char* what) {
-  if (error != CODES_SUCCESS) give_up(what, codes_get_error_message(error));
-}
-
-void set_long(codes_handle* handle, const char* key, long value) {
-  check(codes_set_long(handle, key, value), key);
-}
-void set_double(codes_handle* handle, const char* key, double value) {
-  check(codes_set_double(handle, key, value), key);
-}
-
-void set_text(codes_handle* handle, const char* key, const char* value) {
-  std::size_t length = std::strlen(value);
-  check(codes_set_string(handle, key, value, &length), key);
-}
 
 constexpr double spacing = 0.02;
 
@@ -51,37 +31,61 @@ std::string grid_keys(std::int64_t columns, std::int64_t rows) {
   return text;
 }
 
-EccodesLoop::EccodesLoop(std::int64_t columns, std::int64_t rows, const std::string& packing,
-                         const std::string& path, Handles handles)
-    : handles_(handles), path_(path) {
-  prepared_ = codes_grib_handle_new_from_samples(nullptr, "GRIB2");
+std::string Eccodes::version() const {
+  const long number = api_version();
+  return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
+         std::to_string(number % 100);
+}
+
+void EccodesLoop::check(int error, const char* what) const {
+  if (error != CODES_SUCCESS) give_up(what, library_.error_message(error));
+}
+
+void EccodesLoop::set_long(codes_handle* handle, const char* key, long value) const {
+  check(library_.set_long(handle, key, value), key);
+}
+
+void EccodesLoop::set_double(codes_handle* handle, const char* key, double value) const {
+  check(library_.set_double(handle, key, value), key);
+}
+
+void EccodesLoop::set_text(codes_handle* handle, const char* key, const char* value) const {
+  std::size_t length = std::strlen(value);
+  check(library_.set_string(handle, key, value, &length), key);
+}
+
+EccodesLoop::EccodesLoop(const Eccodes& library, const Written& what, const std::string& path,
+                         Handles handles)
+    : library_(library), handles_(handles), path_(path) {
+  prepared_ = library_.new_from_samples(nullptr, "GRIB2");
   if (prepared_ == nullptr) give_up("ecCodes", "has no sample GRIB2");
-  set_long(prepared_, "Ni", columns);
-  set_long(prepared_, "Nj", rows);
+  set_long(prepared_, "Ni", what.columns);
+  set_long(prepared_, "Nj", what.rows);
   set_double(prepared_, "latitudeOfFirstGridPointInDegrees", 30);
-  set_double(prepared_, "latitudeOfLastGridPointInDegrees", 30 + spacing * static_cast<double>(rows - 1));
+  set_double(prepared_, "latitudeOfLastGridPointInDegrees",
+             30 + spacing * static_cast<double>(what.rows - 1));
   set_double(prepared_, "longitudeOfFirstGridPointInDegrees", 0);
-  set_double(prepared_, "longitudeOfLastGridPointInDegrees", spacing * static_cast<double>(columns - 1));
+  set_double(prepared_, "longitudeOfLastGridPointInDegrees", spacing * static_cast<double>(what.columns - 1));
   set_double(prepared_, "iDirectionIncrementInDegrees", spacing);
   set_double(prepared_, "jDirectionIncrementInDegrees", spacing);
   set_long(prepared_, "jScansPositively", 1);
   set_text(prepared_, "typeOfLevel", "hybrid");
   set_text(prepared_, "shortName", "t");
   set_long(prepared_, "dataDate", 20260301);
-  set_text(prepared_, "packingType", packing == "ccsds" ? "grid_ccsds" : "grid_simple");
-  set_long(prepared_, "bitsPerValue", 16);
+  set_text(prepared_, "packingType", what.packing == "ccsds" ? "grid_ccsds" : "grid_simple");
+  set_long(prepared_, "bitsPerValue", what.bits);
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file_ < 0) give_up(path.c_str(), std::strerror(errno));
 }
 
 EccodesLoop::~EccodesLoop() {
   if (file_ >= 0) ::close(file_);
-  for (const auto& [level, handle] : kept_) codes_handle_delete(handle);
-  codes_handle_delete(prepared_);
+  for (const auto& [level, handle] : kept_) library_.free(handle);
+  library_.free(prepared_);
 }
 
 codes_handle* EccodesLoop::clone(std::int64_t level) {
-  codes_handle* const message = codes_handle_clone(prepared_);
+  codes_handle* const message = library_.clone(prepared_);
   if (message == nullptr) give_up("ecCodes", "did not clone a message");
   set_long(message, "level", static_cast<long>(level));
   return message;
@@ -97,26 +101,29 @@ void EccodesLoop::write(const std::vector<double>& values, std::int64_t level, s
     message = kept;
   }
   set_long(message, "forecastTime", static_cast<long>(hour));
-  check(codes_set_double_array(message, "values", values.data(), values.size()), "values");
+  check(library_.set_double_array(message, "values", values.data(), values.size()), "values");
   const void* bytes = nullptr;
   std::size_t length = 0;
-  check(codes_get_message(message, &bytes, &length), "message");
+  check(library_.get_message(message, &bytes, &length), "message");
   for (std::size_t done = 0; done < length;) {
     const ssize_t written = ::pwrite(file_, static_cast<const char*>(bytes) + done, length - done, offset_);
     if (written <= 0) give_up(path_.c_str(), std::strerror(errno));
     done += static_cast<std::size_t>(written);
     offset_ += written;
   }
-  if (handles_ == Handles::cloned) codes_handle_delete(message);
+  if (handles_ == Handles::cloned) library_.free(message);
 }
 
 void EccodesLoop::sync() const {
   if (::fsync(file_) != 0) give_up(path_.c_str(), std::strerror(errno));
 }
 
-void EccodesLoop::rewind(bool empty) {
-  offset_ = 0;
-  if (empty && ::ftruncate(file_, 0) != 0) give_up(path_.c_str(), std::strerror(errno));
+Span EccodesLoop::write_step(const std::vector<std::vector<double>>& records, std::int64_t hour) {
+  return timed([&] {
+    for (std::size_t level = 0; level < records.size(); ++level)
+      write(records[level], static_cast<std::int64_t>(level) + 1, hour);
+    sync();
+  });
 }
 
 }  // namespace bench

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <eccodes.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -9,10 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "clocks.hpp"
+#include "eccodes.hpp"
+
 namespace bench {
 
 /// Grid keys of a regular grid, in the words of an options string ("key=value key=value").
 std::string grid_keys(std::int64_t columns, std::int64_t rows);
+
+/// What a loop over ecCodes writes.
+struct Written {
+  std::int64_t columns = 0, rows = 0;
+  std::string packing;  // simple or ccsds
+  long bits = 16;
+};
 
 /// The ways in which programs write GRIB with ecCodes: take a prepared handle, set what changes and the
 /// values, get the encoded message, pwrite it. The peer of a server.
@@ -23,7 +32,7 @@ class EccodesLoop {
   enum class Handles { cloned, kept };
 
   /// Ends the program with a message if ecCodes or the file system refuses.
-  EccodesLoop(std::int64_t columns, std::int64_t rows, const std::string& packing, const std::string& path,
+  EccodesLoop(const Eccodes& library, const Written& what, const std::string& path,
               Handles handles = Handles::cloned);
   ~EccodesLoop();
   EccodesLoop(const EccodesLoop&) = delete;
@@ -32,13 +41,18 @@ class EccodesLoop {
   /// Encodes and writes one record behind the one before.
   void write(const std::vector<double>& values, std::int64_t level, std::int64_t hour);
   void sync() const;
-  /// Makes the next record overwrite the file from its beginning, or begin an empty one.
-  void rewind(bool empty);
+  /// Writes a record of each level, and returns the time until they are durable.
+  Span write_step(const std::vector<std::vector<double>>& records, std::int64_t hour);
   [[nodiscard]] std::int64_t written() const { return offset_; }
 
  private:
   codes_handle* clone(std::int64_t level);
+  void check(int error, const char* what) const;
+  void set_long(codes_handle* handle, const char* key, long value) const;
+  void set_double(codes_handle* handle, const char* key, double value) const;
+  void set_text(codes_handle* handle, const char* key, const char* value) const;
 
+  Eccodes library_;
   codes_handle* prepared_ = nullptr;
   Handles handles_;
   std::map<std::int64_t, codes_handle*> kept_;  // by level

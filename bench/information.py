@@ -4,6 +4,8 @@
 
   counting  nanoseconds of processor time a value on one thread: the pairs of neighbours of a record in memory, float32 and float64, in each way that
             this processor has
+  choosing  the same until the number of bits is known (float32), also of records whose neighbours are often equal: a fifth of each row is one
+            value, or all are multiples of a coarse step
   encoding  records of float32 in GRIB2 (simple and CCSDS packing), NetCDF-4 and Zarr, with accuracy=auto and without (16 bits, or all), in turn: the
             ratio of both, and how many times smaller the record becomes
 
@@ -16,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from _bench import Bench, Figure, bench_parser, run_main, say  # noqa: E402
 
-GROUPS = ("counting", "encoding")
+GROUPS = ("counting", "choosing", "encoding")
 WAYS = ("avx512", "avx2", "portable")  # the fastest first
 BOUND = 1.5  # nanoseconds a float32 value
 
@@ -37,6 +39,12 @@ class InformationBench(Bench):
                     figures.append(Figure(f"counting.{kind}.{way}", [second * 1e9 / run["values"] for second in run[f"{kind}.{way}"][1:]],
                                           "ns", BOUND if (kind, way) == ("float32", best) else None))
         self.show("Counting the pairs of neighbours, a value", figures)
+
+    def choosing(self):
+        run = self.measured()
+        self.show("Choosing the number of bits, a value", [
+            Figure(f"choosing.{kind}", [second * 1e9 / run["values"] for second in run[f"choosing.{kind}"][1:]], "ns")
+            for kind in ("waves", "area", "steps")])
 
     def encoding(self):
         run = self.measured()

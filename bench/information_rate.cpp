@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 // What finding the bits that carry information costs (accuracy=auto), on one thread: records of smooth waves
 // with noise that lie in memory, counted by pairs in each way that this processor has, and encoded by codecs
-// of the library with accuracy=auto and without. It uses modules of the library: no public call encodes
-// alone.
+// of the library with accuracy=auto and without. The number of bits is also chosen for records whose
+// neighbours are often equal, which are looked at again. It uses modules of the library: no public call
+// encodes alone.
 //   --rows N  --turns N
 #include <cmath>
 #include <cstdio>
@@ -13,6 +14,7 @@
 
 #include "arguments.hpp"
 #include "clocks.hpp"
+#include "formats/information/choose.hpp"
 #include "formats/information/pairs.hpp"
 #include "formats/registry/registry.hpp"
 
@@ -44,6 +46,27 @@ std::vector<float> waves(Index count) {
                                         0.03 * noise));
   }
   return values;
+}
+
+/// The same, where a fifth of each row is an area of one value.
+std::vector<float> with_area(std::vector<float> values) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (i % row < row / 5) values[i] = 273.15F;
+  return values;
+}
+
+/// The same, rounded to multiples of a coarse step.
+std::vector<float> with_steps(std::vector<float> values) {
+  for (float& value : values) value = std::round(value * 64) / 64;
+  return values;
+}
+
+double seconds_of_choosing(const std::vector<float>& values) {
+  int bits = 0;
+  const double seconds =
+      bench::timed([&] { bits = information::kept_of(values, std::nullopt, row, 0.99).bits; }).cpu;
+  if (bits == 0) give_up("no bits were chosen");
+  return seconds;
 }
 
 template <typename Word>
@@ -133,13 +156,17 @@ int main(int argc, char** argv) {
         contenders.push_back(contender(format, "simple", is_auto, rows));
     }
   }
-  std::vector<double> counting[std::size(ways)], counting_wide[std::size(ways)];
+  const std::vector<float> area = with_area(values), steps = with_steps(values);
+  std::vector<double> counting[std::size(ways)], counting_wide[std::size(ways)], choosing, in_area, in_steps;
   for (long turn = 0; turn < turns; ++turn) {
     for (std::size_t i = 0; i < std::size(ways); ++i) {
       if (!entropy::has(ways[i].way)) continue;
       counting[i].push_back(seconds_of_counting(words, ways[i].way));
       counting_wide[i].push_back(seconds_of_counting(wide, ways[i].way));
     }
+    choosing.push_back(seconds_of_choosing(values));
+    in_area.push_back(seconds_of_choosing(area));
+    in_steps.push_back(seconds_of_choosing(steps));
     for (Contender& each : contenders) encode(each, values);
   }
   std::printf("{\"values\": %zu", values.size());
@@ -147,6 +174,9 @@ int main(int argc, char** argv) {
     print_list(std::string("float32.") + ways[i].name, counting[i]);
     print_list(std::string("float64.") + ways[i].name, counting_wide[i]);
   }
+  print_list("choosing.waves", choosing);
+  print_list("choosing.area", in_area);
+  print_list("choosing.steps", in_steps);
   for (const Contender& each : contenders) {
     print_list(each.name, each.seconds);
     std::printf(", \"%s.bytes\": %zu, \"%s.kept\": %d", each.name.c_str(), each.bytes, each.name.c_str(),

@@ -19,11 +19,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from _bench import Bench, Figure, bench_parser, run_main, say  # noqa: E402
+from _eccodes import newest_eccodes  # noqa: E402
 from _input_first import FirstGroup  # noqa: E402
 from _input_model import ModelGroup  # noqa: E402
 
 GROUPS = ("decode", "first", "nodes", "model")
-PACKINGS = (("simple", 16), ("simple", 12), ("simple", 24), ("ccsds", 16), ("complex", 16))
+PACKINGS = (("simple", 16), ("simple", 12), ("simple", 24), ("ccsds", 16), ("ccsds", 12), ("ccsds", 24), ("complex", 16))
 DECODE_BOUNDS = dict(simple=0.9, ccsds=2, complex=0.9)
 
 
@@ -32,17 +33,20 @@ class InputBench(FirstGroup, ModelGroup, Bench):
         size, records = (500, 40) if self.args.quick else (2000, 20) if self.args.large else (1000, 40)
         say(f"records of {size} x {size} points, {records} in the file, which is in the page cache")
         cores = len(os.sched_getaffinity(0))
-        figures = []
+        figures, newest = [], newest_eccodes()
         for packing, bits in PACKINGS:
             for threads in sorted({1, cores}):
                 run = self.launcher.run(1, "input_decode", ["--path", self.work / "decode.grib", "--size", size, "--records", records,
-                                                            "--packing", f"grid_{packing}", "--bits", bits, "--threads", threads], {})
+                                                            "--packing", f"grid_{packing}", "--bits", bits, "--threads", threads, *newest], {})
                 name = f"decode.{packing}{bits}.threads{threads}"
-                for kind in ("f64", "f32"):
-                    ratios = [theirs / ours for theirs, ours in zip(run["eccodes"][1:], run[kind][1:])]
-                    figures.append(Figure(f"{name}.ours_over_eccodes.{kind}", ratios, "ratio", DECODE_BOUNDS[packing], "higher"))
-                rates = [run["values"] * 8 / 1e6 / seconds for seconds in run["eccodes"][1:]]
-                figures.append(Figure(f"{name}.eccodes", rates, "MB/s", note="of float64, the peer"))
+                for peer, version in (("eccodes", run["version"]), ("newest", run.get("newest_version"))):
+                    if version is None:
+                        continue
+                    for kind in ("f64", "f32"):
+                        ratios = [theirs / ours for theirs, ours in zip(run[peer][1:], run[kind][1:])]
+                        figures.append(Figure(f"{name}.ours_over_{peer}.{kind}", ratios, "ratio", DECODE_BOUNDS[packing], "higher"))
+                    rates = [run["values"] * 8 / 1e6 / seconds for seconds in run[peer][1:]]
+                    figures.append(Figure(f"{name}.{peer}", rates, "MB/s", note=f"of float64, the peer {version}"))
         self.show("Reading and decoding a file, against a loop over ecCodes", figures)
 
 

@@ -3,22 +3,20 @@
 // Reads and decodes all records of a GRIB file, in turn by a bare loop over ecCodes and by sources::Source,
 // on the same threads. It uses modules of the library, not its public calls: nothing else stands between.
 #include <eccodes.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "arguments.hpp"
-#include "clocks.hpp"
+#include "eccodes_decoding.hpp"
 #include "formats/opening/open.hpp"
 #include "formats/sources/source.hpp"
+#include "peer_process.hpp"
 
 namespace {
 
@@ -62,40 +60,11 @@ void write_file(const std::string& path, long size, long records, const std::str
   }
 }
 
-/// Calls `work` with the number of each record, dealt out to threads. Returns the seconds until all are done.
-double on_threads(int threads, std::size_t records,
-                  const std::function<void(int thread, std::size_t record)>& work) {
-  const double begin = bench::wall();
-  std::vector<std::thread> all;
-  for (int thread = 0; thread < threads; ++thread) {
-    all.emplace_back([&, thread] {
-      for (auto record = static_cast<std::size_t>(thread); record < records;
-           record += static_cast<std::size_t>(threads))
-        work(thread, record);
-    });
-  }
-  for (std::thread& each : all) each.join();
-  return bench::wall() - begin;
-}
-
-/// The memory of a thread. It is used again for each record, on both sides.
+/// The memory of a thread. It is used again for each record, as in the loop over ecCodes.
 struct Room {
-  std::vector<char> message;
   std::vector<double> values;
   sources::Scratch scratch;
 };
-
-void by_eccodes(int file, const sources::RecordPlace& place, Room& room) {
-  const auto length = static_cast<std::size_t>(place[1]);
-  room.message.resize(length);
-  if (::pread(file, room.message.data(), length, place[0]) != static_cast<ssize_t>(length))
-    give_up("pread", "short");
-  codes_handle* const handle = codes_handle_new_from_message(nullptr, room.message.data(), length);
-  if (handle == nullptr) give_up("ecCodes", "reads no message");
-  std::size_t count = room.values.size();
-  check(codes_get_double_array(handle, "values", room.values.data(), &count), "values");
-  codes_handle_delete(handle);
-}
 
 void print_list(const char* name, const std::vector<double>& values) {
   std::printf(", \"%s\": [", name);
@@ -118,9 +87,17 @@ int main(int argc, char** argv) {
   const layout::Box whole{{0, 0}, grid.shape};
   std::vector<Room> rooms(static_cast<std::size_t>(threads));
   for (Room& room : rooms) room.values.resize(static_cast<std::size_t>(size * size));
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  bench::EccodesDecoding decoding(bench::linked_eccodes(), path, static_cast<std::size_t>(size * size),
+                                  threads);
+  std::optional<bench::PeerProcess> newest;
+  if (arguments.has("--newest"))
+    newest.emplace(
+        "eccodes_turns",
+        std::vector<std::string>{"--library", arguments.text("--newest", ""), "--decode", path, "--values",
+                                 std::to_string(size * size), "--threads", std::to_string(threads)},
+        arguments.text("--newest-path", ""));
   const auto ours = [&](ElementType type) {
-    return on_threads(threads, inventory.records.size(), [&, type](int thread, std::size_t record) {
+    return bench::on_threads(threads, inventory.records.size(), [&, type](int thread, std::size_t record) {
       Room& room = rooms[static_cast<std::size_t>(thread)];
       const Result<Index> read =
           (*source)->read(inventory.records[record].place, grid, whole, type,
@@ -128,17 +105,20 @@ int main(int argc, char** argv) {
       if (!read.is_ok()) give_up(path, read.status().text());
     });
   };
-  std::vector<double> eccodes, wide, narrow;
+  std::vector<double> eccodes, other, wide, narrow;
   for (long turn = 0; turn < arguments.number("--turns", 6); ++turn) {
-    eccodes.push_back(on_threads(threads, inventory.records.size(), [&](int thread, std::size_t record) {
-      by_eccodes(file, inventory.records[record].place, rooms[static_cast<std::size_t>(thread)]);
-    }));
+    eccodes.push_back(decoding.run());
+    if (newest) other.push_back(newest->turn().at(0));
     wide.push_back(ours(ElementType::f64));
     narrow.push_back(ours(ElementType::f32));
   }
-  ::close(file);
-  std::printf("{\"values\": %ld", size * size * records);
+  std::printf("{\"values\": %ld, \"version\": \"%s\"", size * size * records,
+              bench::linked_eccodes().version().c_str());
   print_list("eccodes", eccodes);
+  if (newest) {
+    std::printf(", \"newest_version\": \"%s\"", newest->about().c_str());
+    print_list("newest", other);
+  }
   print_list("f64", wide);
   print_list("f32", narrow);
   std::printf("}\n");

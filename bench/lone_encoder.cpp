@@ -26,18 +26,6 @@ void sleep_until(double time) {
   ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
 }
 
-std::vector<std::vector<double>> make_records(long count, long rows, long columns) {
-  std::vector<std::vector<double>> records;
-  for (long record = 0; record < count; ++record) {
-    std::vector<double>& values = records.emplace_back();
-    values.reserve(static_cast<std::size_t>(rows * columns));
-    for (long y = 0; y < rows; ++y) {
-      for (long x = 0; x < columns; ++x) values.push_back(bench::weather_like(0, record, y, x));
-    }
-  }
-  return records;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -45,8 +33,8 @@ int main(int argc, char** argv) {
   const long columns = arguments.number("--columns", 468), rows = arguments.number("--rows", 378);
   if (!bench::pin_to_core(static_cast<int>(arguments.number("--core", 1))))
     std::fprintf(stderr, "bench: not pinned\n");
-  const auto records = make_records(arguments.number("--records", 160), rows, columns);
-  bench::EccodesLoop loop(columns, rows, arguments.text("--packing", "simple"),
+  const auto records = bench::weather_records(arguments.number("--records", 160), rows, columns);
+  bench::EccodesLoop loop(bench::linked_eccodes(), {columns, rows, arguments.text("--packing", "simple")},
                           arguments.text("--file", "lone.grib2"));
   const double period = arguments.real("--period", 1);
   ::signal(SIGTERM, stop);

@@ -3,18 +3,21 @@
 // without a server. In turn with it run loops over ecCodes that encode and write the same fields, with
 // handles cloned and kept, on the core that encodes, while the library has nothing to do. All end when fsync
 // has returned.
-//   --columns --rows --levels (records a step)  --steps N  --packing simple|ccsds  --type f32|f64
-//   --file PATH
+//   --columns --rows --levels (records a step)  --steps N  --packing simple|ccsds  --bits N  --type f32|f64
+//   --file PATH  --newest LIBRARY --newest-path DIRECTORIES (another ecCodes, in a process of its own)
 #include <mpi.h>
 #include <tailrace.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "arguments.hpp"
 #include "clocks.hpp"
 #include "eccodes_loop.hpp"
+#include "peer_process.hpp"
 #include "synthetic_model.hpp"
 
 namespace {
@@ -30,15 +33,9 @@ void check(int code) {
 
 /// All records of a step, one after another, as the model holds them.
 template <typename T>
-std::vector<T> make_fields(long levels, long rows, long columns) {
+std::vector<T> joined(const std::vector<std::vector<double>>& records) {
   std::vector<T> values;
-  values.reserve(static_cast<std::size_t>(levels * rows * columns));
-  for (long level = 0; level < levels; ++level) {
-    for (long y = 0; y < rows; ++y) {
-      for (long x = 0; x < columns; ++x)
-        values.push_back(static_cast<T>(bench::weather_like(0, level, y, x)));
-    }
-  }
+  for (const std::vector<double>& each : records) values.insert(values.end(), each.begin(), each.end());
   return values;
 }
 
@@ -47,80 +44,90 @@ class Rates {
   /// `core` is the core of this rank.
   Rates(const bench::Arguments& given, int core)
       : core_(core),
-        columns_(given.number("--columns", 1000)),
-        rows_(given.number("--rows", 1000)),
         levels_(given.number("--levels", 40)),
         file_(given.text("--file", "rate.grib2")),
-        packing_(given.text("--packing", "simple")),
+        what_{given.number("--columns", 1000), given.number("--rows", 1000),
+              given.text("--packing", "simple"), given.number("--bits", 16)},
         is_float_(given.text("--type", "f64") == "f32"),
-        cloning_(columns_, rows_, packing_, file_ + ".cloned"),
-        keeping_(columns_, rows_, packing_, file_ + ".kept", bench::EccodesLoop::Handles::kept) {
-    if (is_float_) floats_ = make_fields<float>(levels_, rows_, columns_);
-    const std::vector<double> doubles = make_fields<double>(levels_, rows_, columns_);
-    const auto points = static_cast<std::size_t>(rows_ * columns_);
-    for (long level = 0; level < levels_; ++level) {
-      const auto from = doubles.begin() + static_cast<std::ptrdiff_t>(points) * level;
-      records_.emplace_back(from, from + static_cast<std::ptrdiff_t>(points));
-    }
-    if (!is_float_) doubles_ = doubles;
+        records_(bench::weather_records(levels_, what_.rows, what_.columns)),
+        cloning_(bench::linked_eccodes(), what_, file_ + ".cloned"),
+        keeping_(bench::linked_eccodes(), what_, file_ + ".kept", bench::EccodesLoop::Handles::kept) {
+    if (is_float_)
+      floats_ = joined<float>(records_);
+    else
+      doubles_ = joined<double>(records_);
+    if (given.has("--newest")) start_newest(given);
   }
 
   void open() {
-    const tr_index extents[] = {rows_, columns_};
+    const tr_index extents[] = {what_.rows, what_.columns};
     check(tr_layout_block(2, extents, nullptr, &layout_));
-    check(tr_layout_georeference(layout_, ("keys=\"" + bench::grid_keys(columns_, rows_) + "\"").c_str()));
-    const std::string options = "base=2026-03-01T00:00Z packing=" + packing_;
+    check(tr_layout_georeference(layout_,
+                                 ("keys=\"" + bench::grid_keys(what_.columns, what_.rows) + "\"").c_str()));
+    const std::string options = "base=2026-03-01T00:00Z packing=" + what_.packing;
     check(tr_stream_create(file_.c_str(), options.c_str(), &stream_));
-    const std::string levels = "bits=16 levels=hybrid:1-" + std::to_string(levels_);
+    const std::string levels =
+        "bits=" + std::to_string(what_.bits) + " levels=hybrid:1-" + std::to_string(levels_);
     check(tr_stream_define(stream_, "t", layout_, is_float_ ? TR_F32 : TR_F64, levels.c_str()));
   }
 
-  /// Returns the seconds from the first put until the step is durable.
-  double step(long number) {
-    const double begin = bench::wall();
+  /// Returns the time from the first put until the step is durable: the processor time is that of this rank,
+  /// which does everything if there is no server.
+  bench::Span step(long number) {
+    const double begin = bench::wall(), used = bench::process_cpu();
     check(tr_stream_begin(stream_, number * 3600));
     check(
         tr_stream_put(stream_, "t", is_float_ ? static_cast<const void*>(floats_.data()) : doubles_.data()));
     check(tr_stream_end(stream_));
     check(tr_stream_wait(stream_, TR_DURABLE));
-    return bench::wall() - begin;
+    return {bench::wall() - begin, bench::process_cpu() - used};
   }
 
-  double cloned_step(long number) { return peer_step(cloning_, number); }
-  double kept_step(long number) { return peer_step(keeping_, number); }
+  bench::Span cloned_step(long number) { return peer_step(cloning_, number); }
+  bench::Span kept_step(long number) { return peer_step(keeping_, number); }
+  [[nodiscard]] bench::PeerProcess* newest() { return newest_ ? &*newest_ : nullptr; }
 
   void close() {
     check(tr_stream_close(&stream_));
     check(tr_layout_free(&layout_));
   }
-  [[nodiscard]] double points() const { return static_cast<double>(columns_ * rows_ * levels_); }
+  [[nodiscard]] double points() const { return static_cast<double>(what_.columns * what_.rows * levels_); }
 
  private:
-  /// Returns the seconds of a loop over ecCodes, into a new file like the stream's.
-  double peer_step(bench::EccodesLoop& peer, long number) {
+  /// Returns the time of a loop over ecCodes. Its file grows, as the stream's does.
+  bench::Span peer_step(bench::EccodesLoop& peer, long number) {
     bench::pin_to_core(encoding_core);
-    peer.rewind(true);
-    const double begin = bench::wall();
-    for (long level = 0; level < levels_; ++level) {
-      peer.write(records_[static_cast<std::size_t>(level)], level + 1, number);
-    }
-    peer.sync();
-    const double seconds = bench::wall() - begin;
+    const bench::Span seconds = peer.write_step(records_, number);
     bench::pin_to_core(core_);
     return seconds;
   }
+  void start_newest(const bench::Arguments& given) {
+    const auto text = [](std::int64_t number) { return std::to_string(number); };
+    newest_.emplace("eccodes_turns",
+                    std::vector<std::string>{
+                        "--library", given.text("--newest", ""), "--core", text(encoding_core), "--columns",
+                        text(what_.columns), "--rows", text(what_.rows), "--levels", text(levels_),
+                        "--packing", what_.packing, "--bits", text(what_.bits), "--file", file_ + ".newest"},
+                    given.text("--newest-path", ""));
+  }
 
   int core_;
-  long columns_, rows_, levels_;
-  std::string file_, packing_;
+  long levels_;
+  std::string file_;
+  bench::Written what_;
   bool is_float_;
   std::vector<float> floats_;
   std::vector<double> doubles_;
   std::vector<std::vector<double>> records_;
   bench::EccodesLoop cloning_, keeping_;
+  std::optional<bench::PeerProcess> newest_;
   tr_layout* layout_ = nullptr;
   tr_stream* stream_ = nullptr;
 };
+
+void print(const char* name, const bench::Span& span) {
+  std::printf("\"%s\": %.6f, \"%s.cpu\": %.6f, ", name, span.wall, name, span.cpu);
+}
 
 }  // namespace
 
@@ -137,13 +144,21 @@ int main(int argc, char** argv) {
   if (compute != MPI_COMM_NULL) {
     Rates rates(arguments, core);
     rates.open();
-    std::printf("{\"points\": %.0f, \"steps\": [", rates.points());
+    std::printf("{\"points\": %.0f, \"version\": \"%s\", ", rates.points(),
+                bench::linked_eccodes().version().c_str());
+    if (rates.newest() != nullptr) std::printf("\"newest\": \"%s\", ", rates.newest()->about().c_str());
+    std::printf("\"steps\": [");
     for (long number = 0; number < arguments.number("--steps", 6); ++number) {
-      const double ours = rates.step(number);
-      const double cloned = rates.cloned_step(number);
-      const double kept = rates.kept_step(number);
-      std::printf("%s{\"ours\": %.6f, \"cloned\": %.6f, \"kept\": %.6f}", number == 0 ? "" : ", ", ours,
-                  cloned, kept);
+      std::printf("%s{", number == 0 ? "" : ", ");
+      print("ours", rates.step(number));
+      print("cloned", rates.cloned_step(number));
+      print("kept", rates.kept_step(number));
+      if (bench::PeerProcess* const newest = rates.newest()) {
+        const std::vector<double> told = newest->turn();
+        print("newest.cloned", {told.at(0), told.at(1)});
+        print("newest.kept", {told.at(2), told.at(3)});
+      }
+      std::printf("\"number\": %ld}", number);
     }
     std::printf("]}\n");
     rates.close();

@@ -16,6 +16,19 @@ float weather_like(std::int64_t field, std::int64_t level, std::int64_t y, std::
                             0.05 * noise);
 }
 
+std::vector<std::vector<double>> weather_records(std::int64_t levels, std::int64_t rows,
+                                                 std::int64_t columns) {
+  std::vector<std::vector<double>> records;
+  for (std::int64_t level = 0; level < levels; ++level) {
+    std::vector<double>& values = records.emplace_back();
+    values.reserve(static_cast<std::size_t>(rows * columns));
+    for (std::int64_t y = 0; y < rows; ++y) {
+      for (std::int64_t x = 0; x < columns; ++x) values.push_back(weather_like(0, level, y, x));
+    }
+  }
+  return records;
+}
+
 SyntheticModel::SyntheticModel(const Shape& shape)
     : shape_(shape),
       rows_(shape.upper_y - shape.lower_y + 2 * shape.halo),

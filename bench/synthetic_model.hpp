@@ -10,6 +10,10 @@ namespace bench {
 /// A value like those of weather: waves over the domain and some noise, about 15 bits of it in use.
 float weather_like(std::int64_t field, std::int64_t level, std::int64_t y, std::int64_t x);
 
+/// All records of a step of one field, one vector for each level.
+std::vector<std::vector<double>> weather_records(std::int64_t levels, std::int64_t rows,
+                                                 std::int64_t columns);
+
 /// One rank's part of a model without physics: float32 arrays (level, y, x) with a halo, of realistic shape,
 /// and a stencil that moves through all of them. It exchanges no halos: only its use of memory and time
 /// matters.

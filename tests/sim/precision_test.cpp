@@ -25,13 +25,19 @@ float noisy_value(Index level, std::int64_t step, Index element) {
                             std::ldexp(static_cast<double>(hash), -32 - static_cast<int>(level)));
 }
 
+constexpr float absent = -99;
+
+/// The array of a field of which some elements are missing if its definition names such a value.
 std::vector<float> noisy_array(const StreamPlan::Field& field, Index levels, int rank, std::int64_t step) {
+  const bool has_missing = field.definition.missing.has_value();
   std::vector<float> array;
   for (Index level = 0; level < levels; ++level)
     for (const layout::Rows& rows : field.layout.rows(rank))
       for (Index row = 0; row < rows.rows; ++row)
-        for (Index k = 0; k < rows.count; ++k)
-          array.push_back(noisy_value(level, step, rows.global + row * rows.stride + k));
+        for (Index k = 0; k < rows.count; ++k) {
+          const Index element = rows.global + row * rows.stride + k;
+          array.push_back(has_missing && element % 7 == 3 ? absent : noisy_value(level, step, element));
+        }
   array.reserve(1);  // an array of no elements has an address, too
   return array;
 }
@@ -40,7 +46,8 @@ struct Precise {
   std::string pattern, stream_options, field_options;
 };
 
-/// Returns the file that these nodes write, and checks that the servers have counted what each record keeps.
+/// Returns the file that these nodes write, and checks that nobody has changed the arrays of the program:
+/// without servers they are lent to the encoders.
 ByteVector precise_file(const Precise& what, const std::vector<NodeShape>& nodes, int ranks,
                         std::uint64_t seed) {
   const layout::Layout layout = *layout::Layout::block({precision_rows, precision_columns}, ranks);
@@ -74,6 +81,12 @@ ByteVector precise_file(const Precise& what, const std::vector<NodeShape>& nodes
     EXPECT_TRUE(stream.close().is_ok());
   });
   EXPECT_TRUE(stuck.empty()) << text_of(stuck);
+  for (int rank = 0; rank < world.ranks(); ++rank)
+    for (const auto& [key, array] : arrays[static_cast<std::size_t>(rank)]) {
+      const StreamPlan::Field& field = (*plan)->fields[static_cast<std::size_t>(key.second)];
+      EXPECT_EQ(array, noisy_array(field, (*plan)->levels(key.second), rank, key.first))
+          << "rank " << rank << ", field " << key.second << ", step " << key.first;
+    }
   return read_file(world.storage(), what.pattern);
 }
 

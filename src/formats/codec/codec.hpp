@@ -37,7 +37,8 @@ class Encoder {
  public:
   virtual ~Encoder() = default;
   /// Appends the encoded record to `out`. `values` holds the whole record in C order of the field's shape, in
-  /// the type that Codec::assembled_type() returns; the encoder may overwrite it. Returns Code::data for a
+  /// the type that Codec::assembled_type() returns; the encoder may overwrite it, unless Codec::only_reads()
+  /// is true. Returns Code::data for a
   /// value that the format cannot hold (GRIB2: NaN and Inf, unless they mean "no value"). That error names
   /// the field, the level and the index in the record, and the caller adds the rank. The bytes depend on the
   /// arguments alone, never on earlier records. Returns Code::argument, and appends nothing, if the field was
@@ -189,6 +190,9 @@ class Codec {
   /// Returns a finder for records of the fields defined so far. Returns null if records of this format cannot
   /// be told from other bytes.
   [[nodiscard]] virtual std::unique_ptr<Finder> finder() const { return nullptr; }
+  /// Returns true if encode() leaves the values of the field's records as they are. They may then lie where
+  /// nobody may write: in the array that a rank has lent.
+  [[nodiscard]] virtual bool only_reads(int /*field*/) const { return false; }
   /// Returns the type into which a record of `field` is assembled: the field's own, or float64 if the codec
   /// needs it.
   [[nodiscard]] virtual ElementType assembled_type(int field) const = 0;

@@ -34,15 +34,6 @@ std::optional<int> binary_scale(double range, int bits) {
   return scale;
 }
 
-void store_16(const std::uint16_t* codes, Index count, std::byte* to) {
-  std::uint16_t swapped[block];
-  for (Index i = 0; i < count; ++i)
-    swapped[i] = std::endian::native == std::endian::little
-                     ? static_cast<std::uint16_t>(codes[i] << 8 | codes[i] >> 8)
-                     : codes[i];
-  std::memcpy(to, swapped, static_cast<std::size_t>(count) * 2);
-}
-
 void store_big_endian(std::byte* to, std::uint32_t value) {
   if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap32(value);
   std::memcpy(to, &value, sizeof value);
@@ -162,21 +153,34 @@ void write_codes(const Value* values, Index count, const Scaling& scaling, Code*
   compute_codes(values, count, Coding(scaling), to);
 }
 
-template <typename Value>
-void append_packed(const Value* values, Index count, const Scaling& scaling, ByteVector& out) {
-  std::byte packed[block * 4 + 4];
-  const Coding coding(scaling);
+namespace {
+
+/// Appends codes of 8, 16 or 32 bits. They are computed where they belong. The vector grows by a block at a
+/// time: what it fills with zeros is in the nearest cache when the codes come.
+template <typename Code, typename Value>
+void append_octets(const Value* values, Index count, const Coding& coding, ByteVector& out) {
   for (Index at = 0; at < count; at += block) {
     const Index here = std::min(block, count - at);
-    if (scaling.bits == 16) {
-      std::uint16_t codes[block];
-      compute_codes(values + at, here, coding, codes);
-      store_16(codes, here, packed);
-    } else {
-      std::uint32_t codes[block];
-      compute_codes(values + at, here, coding, codes);
-      store_codes(codes, here, scaling.bits, packed);
-    }
+    const std::size_t size = out.size();
+    out.resize(size + static_cast<std::size_t>(here) * sizeof(Code));
+    pack_codes<Code>(values + at, here, coding, out.data() + size);
+  }
+}
+
+}  // namespace
+
+template <typename Value>
+void append_packed(const Value* values, Index count, const Scaling& scaling, ByteVector& out) {
+  const Coding coding(scaling);
+  if (scaling.bits == 8) return append_octets<std::uint8_t>(values, count, coding, out);
+  if (scaling.bits == 16) return append_octets<std::uint16_t>(values, count, coding, out);
+  if (scaling.bits == 32) return append_octets<std::uint32_t>(values, count, coding, out);
+  std::byte packed[block * 4 + 4];
+  for (Index at = 0; at < count; at += block) {
+    const Index here = std::min(block, count - at);
+    std::uint32_t codes[block];
+    compute_codes(values + at, here, coding, codes);
+    store_codes(codes, here, scaling.bits, packed);
     out.insert(out.end(), packed, packed + packed_length(here, scaling.bits));
   }
 }

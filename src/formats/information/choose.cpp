@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "formats/information/neighbours.hpp"
+
 namespace tailrace::information {
 
 namespace {
@@ -111,67 +113,26 @@ bool has_few(std::span<const Value> values, const Reading<Word>& reading) {
   return true;
 }
 
-/// Calls `take` with both values of each pair.
-template <typename Value, typename Word, typename Take>
-void for_each_pair(std::span<const Value> values, const Reading<Word>& reading, Take take) {
-  Index left = reading.row;  // values in the row from here on
-  for (std::size_t i = 0; i + 1 < values.size(); ++i) {
-    if (--left == 0)
-      left = reading.row;
-    else if (reading.is_value(std::bit_cast<Word>(values[i])) &&
-             reading.is_value(std::bit_cast<Word>(values[i + 1])))
-      take(values[i], values[i + 1]);
-  }
-}
-
 /// Equal neighbours have all bits in common, so that each seems to carry information. They are a frequent
 /// value, or the values are multiples of a step.
 bool has_equal_neighbours(const Pairs& pairs) { return pairs.equal * 100 >= pairs.count; }
 
 /// Returns the word that most pairs of equal values consist of, or 0 if these are less than a quarter of such
 /// pairs, or a hundredth of all.
-template <typename Value, typename Word>
-Word frequent_word(std::span<const Value> values, const Reading<Word>& reading, const Pairs& pairs) {
-  struct Place {
-    Word word = 0;
-    std::int64_t count = 0;
-  };
-  std::array<Place, 4> places{};
-  const auto for_each_equal = [&](auto take) {
-    for_each_pair(values, reading, [&](Value one, Value other) {
-      if (std::bit_cast<Word>(one) == std::bit_cast<Word>(other)) take(std::bit_cast<Word>(one));
-    });
-  };
-  // A word of more than a fifth has one of four places in the end (Misra and Gries 1982).
-  for_each_equal([&](Word word) {
-    auto place = std::ranges::find(places, word, &Place::word);
-    if (place == places.end()) place = std::ranges::find(places, 0, &Place::count);
-    if (place == places.end()) {
-      for (Place& each : places) --each.count;
-      return;
-    }
-    place->word = word;
-    ++place->count;
-  });
-  for (Place& place : places) place.count = 0;
-  for_each_equal([&](Word word) {
-    const auto place = std::ranges::find(places, word, &Place::word);
-    if (place != places.end()) ++place->count;
-  });
-  const Place most = *std::ranges::max_element(places, {}, &Place::count);
+template <typename Word>
+Word frequent_word(std::span<const Word> words, const Reading<Word>& reading, const Pairs& pairs) {
+  const Frequent<Word> most = most_frequent(words.data(), std::ssize(words), reading);
   return most.count * 4 >= pairs.equal && most.count * 100 >= pairs.count ? most.word : 0;
 }
 
 /// Counts the pairs of values that are not among the most frequent ones, which it adds to `reading`.
-template <typename Value, typename Word>
-Pairs count_rare_pairs(std::span<const Value> values, Reading<Word>& reading) {
-  const auto count = [&] {
-    return count_pairs(reinterpret_cast<const Word*>(values.data()), std::ssize(values), reading);
-  };
+template <typename Word>
+Pairs count_rare_pairs(std::span<const Word> words, Reading<Word>& reading) {
+  const auto count = [&] { return count_pairs(words.data(), std::ssize(words), reading); };
   Pairs pairs = count();
   for (Word& frequent : reading.frequent) {
     if (pairs.count == 0 || !has_equal_neighbours(pairs)) break;
-    frequent = frequent_word(values, reading, pairs);
+    frequent = frequent_word(words, reading, pairs);
     if (frequent == 0) break;
     pairs = count();
   }
@@ -181,38 +142,38 @@ Pairs count_rare_pairs(std::span<const Value> values, Reading<Word>& reading) {
 /// A step of less than so many bits above the last one is the resolution of the type.
 constexpr int least_step_bits = 3;
 
-struct Step {
-  double size = std::numeric_limits<double>::infinity();
-  double largest = 0;  // magnitude of a value
-};
-
-/// Returns the step that the values are multiples of: their smallest difference, or infinity if other
-/// differences are no multiples of it. These are off by a unit of the last bit, of which a step has 8.
+/// Returns true if differences are multiples of the smallest one: then none lies between 4/3 and 5/3 of it.
+/// Other ones are off by a unit of the last bit, of which a step has 8.
 template <typename Value, typename Word>
-Step step_of(std::span<const Value> values, const Reading<Word>& reading) {
-  Step step;
-  const auto difference = [](Value one, Value other) {
-    return std::fabs(static_cast<double>(one) - static_cast<double>(other));
-  };
-  for_each_pair(values, reading, [&](Value one, Value other) {
-    if (difference(one, other) > 0) step.size = std::min(step.size, difference(one, other));
-    step.largest =
-        std::max({step.largest, std::fabs(static_cast<double>(one)), std::fabs(static_cast<double>(other))});
-  });
-  const double low = step.size * (4.0 / 3), high = step.size * (5.0 / 3);
-  for_each_pair(values, reading, [&](Value one, Value other) {
-    if (difference(one, other) > low && difference(one, other) < high)
-      step.size = std::numeric_limits<double>::infinity();
-  });
-  return step;
+bool are_multiples(std::span<const Word> words, const Reading<Word>& reading, double step) {
+  return !has_difference<Value>(words.data(), std::ssize(words), reading, step * (4.0 / 3), step * (5.0 / 3));
 }
 
-/// Returns how many bits of the mantissa tell multiples of the step apart, up to `mantissa`.
-int mantissa_of(const Step& step, int mantissa) {
-  if (!std::isfinite(step.size)) return mantissa;
+/// Returns how many bits of the mantissa tell multiples of the smallest difference apart, up to `mantissa`.
+int mantissa_of(const Differences& differences, int mantissa) {
+  if (!std::isfinite(differences.smallest)) return mantissa;
   int bits = 0;
-  while (bits < mantissa && std::ldexp(1.0, std::ilogb(step.largest) - bits) > step.size) ++bits;
+  while (bits < mantissa &&
+         std::ldexp(1.0, std::ilogb(differences.largest_value) - bits) > differences.smallest)
+    ++bits;
   return bits <= mantissa - least_step_bits ? bits : mantissa;
+}
+
+/// Returns how many bits of the mantissa tell the values apart if they are multiples of a step, otherwise
+/// `mantissa`.
+template <typename Real, typename Word>
+int mantissa_of_step(std::span<const Word> words, const Reading<Word>& reading, int mantissa) {
+  const Differences differences = differences_of<Real>(words.data(), std::ssize(words), reading);
+  const int bits = mantissa_of(differences, mantissa);
+  return bits < mantissa && are_multiples<Real>(words, reading, differences.smallest) ? bits : mantissa;
+}
+
+/// Returns how many of `bits` tell codes apart if they are multiples of a step, otherwise `bits`.
+int bits_of_step(std::span<const std::uint32_t> codes, const Reading<std::uint32_t>& reading, int bits) {
+  const double step = differences_of<std::uint32_t>(codes.data(), std::ssize(codes), reading).smallest;
+  const int below = std::isfinite(step) ? std::ilogb(step) : 0;
+  if (below < least_step_bits || !are_multiples<std::uint32_t>(codes, reading, step)) return bits;
+  return std::max(bits - below, 1);
 }
 
 /// The number of bits of a type of real numbers.
@@ -232,11 +193,12 @@ Kept kept_of_reals(std::span<const Real> values, std::optional<Real> missing, In
   reading.limit = std::bit_cast<Word>(std::numeric_limits<Real>::max());
   if (missing) reading.missing = std::bit_cast<Word>(*missing);
   reading.row = std::max<Index>(row, 1);
-  const Pairs pairs = count_rare_pairs(values, reading);
+  const std::span<const Word> words(reinterpret_cast<const Word*>(values.data()), values.size());
+  const Pairs pairs = count_rare_pairs(words, reading);
   if (pairs.count < fewest_pairs || has_few(values, reading)) return Kept::all(Bits::mantissa);
   constexpr int leading = Bits::all - Bits::mantissa;
   int most = Bits::mantissa;
-  if (has_equal_neighbours(pairs)) most = mantissa_of(step_of(values, reading), most);
+  if (has_equal_neighbours(pairs)) most = mantissa_of_step<Real>(words, reading, most);
   return leading_bits(pairs, Bits::all, leading, leading + most, share);
 }
 
@@ -282,12 +244,7 @@ Kept kept_of(std::span<const std::uint32_t> codes, int bits, std::uint32_t zero,
   reading.row = std::max<Index>(row, 1);
   const Pairs pairs = count_rare_pairs(codes, reading);
   if (pairs.count < fewest_pairs || has_few(codes, reading)) return Kept::all(bits);
-  int most = bits;
-  if (has_equal_neighbours(pairs)) {
-    const double step = step_of(codes, reading).size;
-    const int below = std::isfinite(step) ? std::ilogb(step) : 0;
-    if (below >= least_step_bits) most = std::max(bits - below, 1);
-  }
+  const int most = has_equal_neighbours(pairs) ? bits_of_step(codes, reading, bits) : bits;
   return leading_bits(pairs, bits, 0, most, share);
 }
 

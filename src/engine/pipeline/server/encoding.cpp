@@ -2,6 +2,7 @@
 #include "engine/pipeline/server/encoding.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "formats/codec/missing.hpp"
 #include "ground/base/byte_order.hpp"
@@ -318,9 +319,25 @@ Status Encoding::reduce(Work& work, Pieces pieces, std::span<std::byte>& whole) 
   return {};
 }
 
-/// Puts the pieces together in the memory of the work's worker, in the element type that the codec takes.
+/// Returns true if the only piece is the record, in the type that the codec takes, and the codec may read it
+/// where it lies. A program may have lent an array that is not aligned for its type.
+bool Encoding::is_whole(const Work& work, Pieces pieces) const {
+  const int field = work.record.entry.field;
+  const ElementType type = stream_.field(field).type;
+  if (pieces.size() != 1 || !stream_.codec->only_reads(field) || stream_.codec->assembled_type(field) != type)
+    return false;
+  const exchange::RecordPlan& plan = stream_.plan(field);
+  const auto rows = plan.rows(work.record.pieces.front().rank);
+  return rows.size() == 1 && rows[0].rows == 1 && rows[0].count == plan.layout().elements() &&
+         reinterpret_cast<std::uintptr_t>(pieces[0].data()) % static_cast<std::size_t>(size_of(type)) == 0;
+}
+
+/// Puts the pieces together in the memory of the work's worker, in the element type that the codec takes, or
+/// returns the piece that is the whole record.
 std::span<std::byte> Encoding::assemble(const Work& work, Pieces pieces) {
   const int field = work.record.entry.field;
+  if (is_whole(work, pieces))  // Codec::only_reads() is true
+    return {const_cast<std::byte*>(pieces[0].data()), pieces[0].size()};
   const ElementType from = stream_.field(field).type;
   const ElementType type = stream_.codec->assembled_type(field);
   const exchange::RecordPlan& plan = stream_.plan(field);

@@ -193,6 +193,7 @@ class Encoding {
   Status assemble_and_encode(int worker, Work& work);
   Status encode(Work& work, std::span<std::byte> values);
   std::span<std::byte> assemble(const Work& work, Pieces pieces);
+  [[nodiscard]] bool is_whole(const Work& work, Pieces pieces) const;
   void assemble_plain(Work& work, codec::PlainValues as, Pieces pieces);
   Status reduce(Work& work, Pieces pieces, std::span<std::byte>& whole);
   [[nodiscard]] bool may_stay(const Gathered& record) const;

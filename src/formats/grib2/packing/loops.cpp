@@ -3,7 +3,10 @@
 // differently.
 #include "formats/grib2/packing/loops.hpp"
 
+#include <bit>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "formats/entropy/bits.hpp"
 #include "formats/entropy/ways.hpp"
@@ -67,6 +70,35 @@ TAILRACE_ENTROPY_INLINE void compute_any(const Value* values, Index count, const
     compute_codes_in<std::int64_t>(values, count, coding, codes);
 }
 
+template <typename Code>
+TAILRACE_ENTROPY_INLINE Code big_endian(Code code) {
+  if constexpr (std::endian::native != std::endian::little || sizeof(Code) == 1) return code;
+  if constexpr (sizeof(Code) == 2) return static_cast<Code>(code << 8 | code >> 8);
+  if constexpr (sizeof(Code) == 4) return __builtin_bswap32(code);
+}
+
+/// Writes codes straight to where they belong, which need not be aligned. `Scaled` is false if the factor is
+/// 1: a multiplication by 1 changes no bit.
+template <typename Code, bool Scaled, typename Value>
+TAILRACE_ENTROPY_INLINE void pack_in(const Value* values, Index count, Coding coding, std::byte* to) {
+  using Whole = std::conditional_t<sizeof(Code) < 4, std::int32_t, std::int64_t>;
+  for (Index i = 0; i < count; ++i) {
+    double x = static_cast<double>(values[i]);
+    if constexpr (Scaled) x *= coding.factor;
+    const Code code =
+        big_endian(static_cast<Code>(static_cast<Whole>((x - coding.reference) * coding.divisor + 0.5)));
+    std::memcpy(to + i * static_cast<Index>(sizeof code), &code, sizeof code);
+  }
+}
+
+template <typename Code, typename Value>
+TAILRACE_ENTROPY_INLINE void pack_any(const Value* values, Index count, const Coding& coding, std::byte* to) {
+  if (coding.factor == 1)
+    pack_in<Code, false>(values, count, coding, to);
+  else
+    pack_in<Code, true>(values, count, coding, to);
+}
+
 #if defined(__x86_64__)
 
 template <typename Value>
@@ -86,6 +118,17 @@ template <typename Code, typename Value>
 [[gnu::target(TAILRACE_ENTROPY_AVX512)]] void compute_avx512(const Value* values, Index count,
                                                              const Coding& coding, Code* codes) {
   compute_any(values, count, coding, codes);
+}
+
+template <typename Code, typename Value>
+[[gnu::target(TAILRACE_ENTROPY_AVX2)]] void pack_avx2(const Value* values, Index count, const Coding& coding,
+                                                      std::byte* to) {
+  pack_any<Code>(values, count, coding, to);
+}
+template <typename Code, typename Value>
+[[gnu::target(TAILRACE_ENTROPY_AVX512)]] void pack_avx512(const Value* values, Index count,
+                                                          const Coding& coding, std::byte* to) {
+  pack_any<Code>(values, count, coding, to);
 }
 
 #endif
@@ -110,6 +153,15 @@ void compute_codes(const Value* values, Index count, const Coding& coding, Code*
   compute_any(values, count, coding, codes);
 }
 
+template <typename Code, typename Value>
+void pack_codes(const Value* values, Index count, const Coding& coding, std::byte* to, Way way) {
+#if defined(__x86_64__)
+  if (way == Way::avx512) return pack_avx512<Code>(values, count, coding, to);
+  if (way == Way::avx2) return pack_avx2<Code>(values, count, coding, to);
+#endif
+  pack_any<Code>(values, count, coding, to);
+}
+
 template Range range_of(const float*, Index, Way);
 template Range range_of(const double*, Index, Way);
 template void compute_codes(const float*, Index, const Coding&, std::uint8_t*, Way);
@@ -118,5 +170,11 @@ template void compute_codes(const float*, Index, const Coding&, std::uint32_t*, 
 template void compute_codes(const double*, Index, const Coding&, std::uint8_t*, Way);
 template void compute_codes(const double*, Index, const Coding&, std::uint16_t*, Way);
 template void compute_codes(const double*, Index, const Coding&, std::uint32_t*, Way);
+template void pack_codes<std::uint8_t>(const float*, Index, const Coding&, std::byte*, Way);
+template void pack_codes<std::uint16_t>(const float*, Index, const Coding&, std::byte*, Way);
+template void pack_codes<std::uint32_t>(const float*, Index, const Coding&, std::byte*, Way);
+template void pack_codes<std::uint8_t>(const double*, Index, const Coding&, std::byte*, Way);
+template void pack_codes<std::uint16_t>(const double*, Index, const Coding&, std::byte*, Way);
+template void pack_codes<std::uint32_t>(const double*, Index, const Coding&, std::byte*, Way);
 
 }  // namespace tailrace::grib2

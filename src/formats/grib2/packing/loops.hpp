@@ -34,4 +34,10 @@ template <typename Value, typename Code>
 void compute_codes(const Value* values, Index count, const Coding& coding, Code* codes,
                    entropy::Way way = entropy::best_way());
 
+/// Local. Writes the same codes as octets, the most significant one first, as records have them: simple
+/// packing of as many bits as `Code` has. `to` need not be aligned.
+template <typename Code, typename Value>
+void pack_codes(const Value* values, Index count, const Coding& coding, std::byte* to,
+                entropy::Way way = entropy::best_way());
+
 }  // namespace tailrace::grib2

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <random>
@@ -63,6 +64,40 @@ void expect_same_codes(const std::vector<Value>& values, const Scaling& scaling)
   }
 }
 
+/// Packs the values in each way, at places that are aligned and that are not, and leaves alone what is
+/// around.
+template <typename Code, typename Value>
+void expect_packed(const std::vector<Value>& values, const Scaling& scaling) {
+  const Coding coding(scaling);
+  for (const std::size_t count : {std::size_t{1}, std::size_t{7}, std::size_t{33}, values.size()}) {
+    const auto first = static_cast<Index>(count);
+    std::vector<Code> codes(count);
+    compute_codes(values.data(), first, coding, codes.data(), entropy::Way::portable);
+    ByteVector expected;
+    for (const Code code : codes)
+      for (std::size_t octet = sizeof code; octet-- > 0;)
+        expected.push_back(static_cast<std::byte>(code >> 8 * octet & 0xff));
+    for (const entropy::Way way : all_ways) {
+      if (!entropy::has(way)) continue;
+      for (const std::size_t at : {std::size_t{0}, std::size_t{5}}) {
+        ByteVector out(expected.size() + 16, std::byte{0xa5});
+        pack_codes<Code>(values.data(), first, coding, out.data() + at, way);
+        ByteVector all(out.size(), std::byte{0xa5});
+        std::ranges::copy(expected, all.begin() + static_cast<std::ptrdiff_t>(at));
+        EXPECT_TRUE(out == all) << "way " << static_cast<int>(way) << ", " << scaling.bits << " bits, D "
+                                << scaling.decimal << ", " << count << " values at " << at;
+      }
+    }
+  }
+}
+
+template <typename Value>
+void expect_packed_octets(const std::vector<Value>& values, const Scaling& scaling) {
+  if (scaling.bits == 8) expect_packed<std::uint8_t>(values, scaling);
+  if (scaling.bits == 16) expect_packed<std::uint16_t>(values, scaling);
+  if (scaling.bits == 32) expect_packed<std::uint32_t>(values, scaling);
+}
+
 // With D other than 0 a fused multiplication and addition would round some codes otherwise: often enough to
 // be seen where values are large beside their range.
 TEST(grib2_packing, every_way_computes_the_same_codes) {
@@ -82,6 +117,8 @@ TEST(grib2_packing, every_way_computes_the_same_codes) {
       ASSERT_TRUE(wide && narrow);
       expect_same_codes<std::uint32_t>(doubles, *wide);
       expect_same_codes<std::uint32_t>(floats, *narrow);
+      expect_packed_octets(doubles, *wide);
+      expect_packed_octets(floats, *narrow);
       if (bits > 16) continue;
       expect_same_codes<std::uint16_t>(doubles, *wide);
       expect_same_codes<std::uint16_t>(floats, *narrow);

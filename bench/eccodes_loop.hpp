@@ -11,6 +11,9 @@
 
 namespace bench {
 
+/// Returns true for the packings of GRIB1: grib1_simple and grib1_second_order.
+bool is_grib1(const std::string& packing);
+
 /// Grid keys of a regular grid, in the words of an options string ("key=value key=value").
 std::string grid_keys(std::int64_t columns, std::int64_t rows);
 
@@ -41,6 +44,7 @@ class EccodesLoop {
 
   codes_handle* prepared_ = nullptr;
   Handles handles_;
+  const char* lead_key_;
   std::map<std::int64_t, codes_handle*> kept_;  // by level
   std::string path_;
   int file_ = -1;

@@ -69,7 +69,9 @@ class Rates {
     const tr_index extents[] = {rows_, columns_};
     check(tr_layout_block(2, extents, nullptr, &layout_));
     check(tr_layout_georeference(layout_, ("keys=\"" + bench::grid_keys(columns_, rows_) + "\"").c_str()));
-    const std::string options = "base=2026-03-01T00:00Z packing=" + packing_;
+    const bool is_grib1 = bench::is_grib1(packing_);
+    const std::string options = std::string("base=2026-03-01T00:00Z ") + (is_grib1 ? "format=grib1 " : "") +
+                                "packing=" + packing_.substr(is_grib1 ? std::string("grib1_").size() : 0);
     check(tr_stream_create(file_.c_str(), options.c_str(), &stream_));
     const std::string levels = "bits=16 levels=hybrid:1-" + std::to_string(levels_);
     check(tr_stream_define(stream_, "t", layout_, is_float_ ? TR_F32 : TR_F64, levels.c_str()));

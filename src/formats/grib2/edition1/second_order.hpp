@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <optional>
+
+#include "formats/grib2/handle.hpp"
+#include "formats/grib2/packing.hpp"
+
+namespace tailrace::grib2::edition1 {
+
+/// Lets ecCodes pack values in second order (grid_second_order): the codes of simple packing, in groups, by
+/// the differences of their differences. All fields share one handle: the rest of a message does not change
+/// how its values are packed. Each thread has an object of its own.
+class SecondOrder {
+ public:
+  /// Appends section 4 as it stands in a message of ecCodes, and D to the head at `start`. Returns false, and
+  /// appends nothing, if ecCodes does not pack these values in second order at least as exactly as `scaling`
+  /// says: too few values, or values of which its codes make one number. The values must be finite.
+  Result<bool> append(const double* values, Index count, const Scaling& scaling, std::size_t start,
+                      ByteVector& out);
+
+ private:
+  Status begin();
+
+  std::optional<Handle> handle_;
+};
+
+}  // namespace tailrace::grib2::edition1

@@ -51,8 +51,8 @@ class Grib1Encoder final : public codec::Encoder {
   template <typename Value>
   Status append(const Field& field, const codec::RecordKey& key, Value* values, Index count, ByteVector& out);
   template <typename Value>
-  Result<bool> append_second_order(const Value* values, const Choice& choice, std::size_t start,
-                                   ByteVector& out);
+  Result<Bytes> append_second_order(const Value* values, const Choice& choice, std::size_t start,
+                                    ByteVector& out);
 
   const std::deque<Field>& fields_;
   bool second_order_;
@@ -91,10 +91,10 @@ Status Grib1Encoder::append(const Field& field, const codec::RecordKey& key, Val
   write_time(&out[start], *interval, process);
   append_bitmap(choosing_.bitmap(), count, start, out);
   const std::size_t data = out.size();
-  const Result<bool> is_packed = append_second_order(values, *choice, start, out);
-  TR_TRY(is_packed.status());
-  if (*is_packed) {
-    finish(start, data, -1, out);
+  const Result<Bytes> packed = append_second_order(values, *choice, start, out);
+  TR_TRY(packed.status());
+  if (*packed > 0) {
+    finish(start, data, *packed - data_header * 8, out);
     return {};
   }
   append_data_header(scaling, start, out);
@@ -104,13 +104,13 @@ Status Grib1Encoder::append(const Field& field, const codec::RecordKey& key, Val
 }
 
 template <typename Value>
-Result<bool> Grib1Encoder::append_second_order(const Value* values, const Choice& choice, std::size_t start,
-                                               ByteVector& out) {
+Result<Bytes> Grib1Encoder::append_second_order(const Value* values, const Choice& choice, std::size_t start,
+                                                ByteVector& out) {
   if constexpr (std::is_same_v<Value, double>) {
     if (second_order_ && !choice.constant && choice.coded > 0)
       return eccodes_.append(values, choice.coded, choice.scaling, start, out);
   }
-  return false;
+  return 0;
 }
 
 /// Returns true if the octets of the header that records change lie in it.

@@ -39,6 +39,37 @@ std::span<const std::byte> data_of(std::span<const std::byte> message) {
   return message.subspan(at, static_cast<std::size_t>(lengths.data));
 }
 
+/// Returns the number of `width` bits from bit `first` on, or 0 where the octets end before.
+std::uint64_t bits_at(std::span<const std::byte> octets, Bytes first, int width) {
+  std::uint64_t value = 0;
+  for (Bytes at = first; at < first + width; ++at) {
+    if (at / 8 >= std::ssize(octets)) return 0;
+    value = value << 1 |
+            (std::to_integer<std::uint64_t>(octets[static_cast<std::size_t>(at / 8)]) >> (7 - at % 8) & 1);
+  }
+  return value;
+}
+
+/// Returns how many bits of a section 4 in general extended packing hold something. ecCodes leaves octets
+/// behind them, as many as earlier records of the handle decide.
+Bytes used_bits(std::span<const std::byte> data) {
+  constexpr std::size_t least = 26;
+  if (data.size() < least) return 0;
+  const auto octet = [&](std::size_t number) { return std::to_integer<Bytes>(data[number - 1]); };
+  const auto octets_of = [](Bytes bits) { return (bits + 7) / 8; };
+  const Bytes groups = (octet(21) << 16) + (octet(17) << 8) + octet(18);
+  const Bytes order = octet(14) & 3;
+  const int width_of_widths = static_cast<int>(octet(22)), width_of_lengths = static_cast<int>(octet(23));
+  const Bytes widths = 25 + (order > 0 ? 1 + octets_of((order + 1) * octet(26)) : 0);
+  const Bytes lengths = widths + octets_of(groups * width_of_widths);
+  const Bytes firsts = lengths + octets_of(groups * width_of_lengths);
+  Bytes used = (firsts + octets_of(groups * octet(11))) * 8;
+  for (Bytes group = 0; group < groups; ++group)
+    used += static_cast<Bytes>(bits_at(data, widths * 8 + group * width_of_widths, width_of_widths) *
+                               bits_at(data, lengths * 8 + group * width_of_lengths, width_of_lengths));
+  return octets_of(used) <= std::ssize(data) ? used : 0;
+}
+
 }  // namespace
 
 Status SecondOrder::begin() {
@@ -57,9 +88,9 @@ Status SecondOrder::begin() {
   return {};
 }
 
-Result<bool> SecondOrder::append(const double* values, Index count, const Scaling& scaling, std::size_t start,
-                                 ByteVector& out) {
-  if (count < fewest_values) return false;
+Result<Bytes> SecondOrder::append(const double* values, Index count, const Scaling& scaling,
+                                  std::size_t start, ByteVector& out) {
+  if (count < fewest_values) return 0;
   if (!handle_) TR_TRY(begin());
   // Sets back what the record before may have left in the handle.
   for (const auto& [key, value] :
@@ -80,15 +111,18 @@ Result<bool> SecondOrder::append(const double* values, Index count, const Scalin
     Scaling theirs;
     theirs.binary = signed_number(&data[4]);
     theirs.decimal = signed_number(&message[decimal_at]);
-    if (step_of(theirs) <= step_of(scaling)) {
+    const Bytes used = used_bits(data);
+    if (used > 0 && step_of(theirs) <= step_of(scaling)) {
       put_signed(&out[start + decimal_at], theirs.decimal, 2);
-      out.insert(out.end(), data.begin(), data.end());
-      return true;
+      const std::size_t section = out.size();
+      out.insert(out.end(), data.begin(), data.begin() + (used + 7) / 8);
+      out[section + 3] &= std::byte{0xf0};  // the number of unused bits
+      return used;
     }
   }
   // ecCodes has changed the packing of the handle.
   if (!is_packed) handle_.reset();
-  return false;
+  return 0;
 }
 
 }  // namespace tailrace::grib2::edition1

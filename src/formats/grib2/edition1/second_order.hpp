@@ -13,11 +13,12 @@ namespace tailrace::grib2::edition1 {
 /// how its values are packed. Each thread has an object of its own.
 class SecondOrder {
  public:
-  /// Appends section 4 as it stands in a message of ecCodes, and D to the head at `start`. Returns false, and
-  /// appends nothing, if ecCodes does not pack these values in second order at least as exactly as `scaling`
-  /// says: too few values, or values of which its codes make one number. The values must be finite.
-  Result<bool> append(const double* values, Index count, const Scaling& scaling, std::size_t start,
-                      ByteVector& out);
+  /// Appends section 4, up to the last octet that holds something, and D to the head at `start`. Returns the
+  /// number of its bits that hold something. Returns 0, and appends nothing, if ecCodes does not pack these
+  /// values in second order at least as exactly as `scaling` says: too few values, or values of which its
+  /// codes make one number. The values must be finite.
+  Result<Bytes> append(const double* values, Index count, const Scaling& scaling, std::size_t start,
+                       ByteVector& out);
 
  private:
   Status begin();

@@ -89,7 +89,7 @@ void finish(std::size_t start, std::size_t data, Bytes code_bits, ByteVector& ou
   // Sections have an even number of octets.
   if ((out.size() - data) % 2 != 0) out.push_back(std::byte{0});
   const auto length = static_cast<Bytes>(out.size() - data);
-  if (code_bits >= 0) out[data + 3] |= static_cast<std::byte>((length - data_header) * 8 - code_bits);
+  out[data + 3] |= static_cast<std::byte>((length - data_header) * 8 - code_bits);
   for (int i = 0; i < end_length; ++i) out.push_back(std::byte{'7'});
   const auto total = static_cast<Bytes>(out.size() - start);
   if (total < large) {

@@ -49,8 +49,7 @@ void append_bitmap(std::span<const std::byte> bits, Index points, std::size_t st
 /// Appends the first octets of section 4, and D to the head at `start`. The codes follow.
 void append_data_header(const Scaling& scaling, std::size_t start, ByteVector& out);
 /// Completes the message whose head is at `start` and whose section 4, up to the end of `out`, is at `data`.
-/// `code_bits` is the number of bits of all codes. Octets of a packing that pads them by itself are left as
-/// they are (-1).
+/// `code_bits` is the number of bits behind the data_header.
 void finish(std::size_t start, std::size_t data, Bytes code_bits, ByteVector& out);
 
 /// Returns a whole message whose values are all zero.

@@ -2,6 +2,7 @@
 // GRIB1 as ecCodes reads it.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "formats/grib2/edition1/sections.hpp"
@@ -45,6 +46,7 @@ Handle opened(const FieldDefinition& field, const RecordKey& key,
 FieldDefinition statistic_of(const std::string& name, Process process) {
   FieldDefinition field = field_of(name);
   field.statistic.process = process;
+  field.statistic.since = Statistic::Since::last_output;
   return field;
 }
 
@@ -110,7 +112,7 @@ TEST(grib1, values_decode_within_half_a_step_in_each_packing_and_width) {
 
 TEST(grib1, accuracy_is_kept_in_each_packing) {
   for (const std::string packing : {"simple", "second_order"}) {
-    for (const double accuracy : {10.0, 0.5, 1e-3, 1e-5}) {
+    for (const double accuracy : {10.0, 0.5, 1e-3, 1e-4}) {
       for (const std::vector<double>& values : {smooth(60), noisy(60, 7), std::vector<double>(60, 273.16)}) {
         FieldDefinition field = field_of("t", "isobaricInhPa", {850});
         field.accuracy = accuracy;
@@ -158,6 +160,19 @@ TEST(grib1, second_order_packing_makes_smooth_fields_smaller_and_leaves_few_valu
     return message->size();
   };
   EXPECT_LT(size("second_order", smooth(6000)) * 2, size("simple", smooth(6000)));
+  // The octets do not depend on the records before.
+  const auto codec = codec_of(stream_1("second_order"));
+  ASSERT_TRUE(codec->define(field).is_ok());
+  const auto encoder = codec->encoder();
+  std::map<int, ByteVector> seen;
+  for (const int kind : {0, 1, 2, 0, 2, 1, 1, 0}) {
+    std::vector<double> values = kind == 0 ? smooth(6000) : kind == 1 ? noisy(6000, 1) : wave(6000, 1e5);
+    ByteVector out;
+    ASSERT_TRUE(
+        encoder->encode({0, 0, 0, 0}, reinterpret_cast<std::byte*>(values.data()), 6000, out).is_ok());
+    const auto [first, is_new] = seen.try_emplace(kind, out);
+    EXPECT_TRUE(is_new || first->second == out) << kind;
+  }
   // Few values, constants, and values of which all but few are missing stay simple.
   field.shape = {1, 2};
   const Result<ByteVector> few = encode(stream_1("second_order"), field, {0, 0, 0, 0}, {1, 2});
@@ -195,12 +210,10 @@ TEST(grib1, headers_say_what_the_definitions_ask) {
   const Handle handle = opened(field_of("t", "isobaricInhPa", {1000, 850}), {0, 1, 6 * hour, 0});
   for (const auto& [key, value] : Keys{{"edition", "1"},
                                        {"shortName", "t"},
-                                       {"indicatorOfParameter", "11"},
                                        {"table2Version", "3"},
                                        {"typeOfLevel", "isobaricInhPa"},
                                        {"level", "850"},
                                        {"dataDate", "20260301"},
-                                       {"dataTime", "0"},
                                        {"stepRange", "6"},
                                        {"generatingProcessIdentifier", "255"},
                                        {"section1Length", "28"},
@@ -210,6 +223,7 @@ TEST(grib1, headers_say_what_the_definitions_ask) {
                                        {"longitudeOfLastGridPointInDegrees", "14"},
                                        {"jScansPositively", "0"}})
     EXPECT_EQ(handle.text(key), value) << key;
+  EXPECT_EQ(handle.integer("indicatorOfParameter"), 11);
   const Handle theirs = opened(field_of("skt"), {0, 0, 0, 0}, stream_1("simple", {{"centre", "98"}}));
   EXPECT_EQ(theirs.integer("table2Version"), 128);
   EXPECT_EQ(theirs.integer("indicatorOfParameter"), 235);
@@ -357,8 +371,8 @@ TEST(grib1, grids_that_it_cannot_hold_are_refused) {
   field.georeference.keys = {{"gridDefinitionTemplateNumber", "0"}};
   expect_mentions(refusal(stream_1(), field), {"gridType="});
   field = field_of("t");
-  field.shape = {6, 11};
-  EXPECT_NE(refusal(stream_1(), field), "");
+  field.georeference.keys.emplace_back("Ni", "11");
+  expect_mentions(refusal(stream_1(), field), {"66 points", "60 elements"});
 }
 
 TEST(grib1, grids_are_those_of_the_keys_of_grib2) {
@@ -419,7 +433,7 @@ TEST(grib1, grids_are_those_of_the_keys_of_grib2) {
 
 TEST(grib1, the_grid_of_a_sample_of_either_edition_is_taken_over) {
   for (const char* const name : {"reduced_gg_pl_32_grib1", "reduced_gg_pl_32_grib2", "regular_ll_pl_grib1",
-                                 "regular_ll_pl_grib2", "polar_stereographic_pl_grib2"}) {
+                                 "regular_ll_pl_grib2", "regular_gg_pl_grib2"}) {
     const Handle sample = std::move(*Handle::from_sample(name));
     FieldDefinition field = field_of("t");
     const auto message = sample.message();
@@ -482,7 +496,7 @@ TEST(grib1, lengths_are_told_on_both_sides_of_8_megabytes) {
     ByteVector message(edition1::least_head);
     const std::size_t at = message.size();
     message.resize(at + static_cast<std::size_t>(data));
-    edition1::finish(0, at, -1, message);
+    edition1::finish(0, at, (data - edition1::data_header) * 8, message);
     const edition1::Lengths lengths =
         edition1::lengths_of(grib2::get_number(&message[edition1::total_length_at], 3),
                              grib2::get_number(&message[at], 3), static_cast<Bytes>(at));

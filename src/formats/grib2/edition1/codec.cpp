@@ -160,7 +160,7 @@ class Grib1Codec final : public codec::Codec {
   double cost(int field) const override {
     // Nanoseconds per point: docs/design/038-grib1.md.
     const Field& defined = at(field);
-    const double per_point = (second_order_ ? 60.0 : 0.6) + (defined.definition.information ? 1.5 : 0.0) +
+    const double per_point = (second_order_ ? 33.0 : 0.6) + (defined.definition.information ? 1.5 : 0.0) +
                              (defined.definition.missing ? 2.0 : 0.0);
     return 2000.0 + per_point * static_cast<double>(defined.points);
   }

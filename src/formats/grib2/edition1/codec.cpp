@@ -183,10 +183,9 @@ class Grib1Codec final : public codec::Codec {
 
  private:
   Status add(const codec::FieldDefinition& field);
-  [[nodiscard]] Bytes data_bound(const Field& field) const {
-    const Bytes codes = packed_length(field.points, widest(field.definition));
-    // Second differences of noise need two bits more than the codes, and each group has a length and a width.
-    return second_order_ ? codes + codes / 2 + field.points + 1024 : codes;
+  /// Records that second order makes longer stay simple.
+  static Bytes data_bound(const Field& field) {
+    return packed_length(field.points, widest(field.definition));
   }
   const Field& at(int field) const { return fields_[static_cast<std::size_t>(field)]; }
 

@@ -101,9 +101,12 @@ Status take_increment(codec::Keys& keys, std::string_view axis, std::string_view
   const bool is_longitude = letter == "i";
   const std::string* const scans =
       codec::find_key(keys, is_longitude ? "iScansNegatively" : "jScansPositively");
-  const bool is_set = scans != nullptr && *scans == "1";
+  const std::optional<double> mode = number_of(keys, "scanningMode");
+  const int flag = is_longitude ? 0x80 : 0x40;
+  const bool is_set = scans != nullptr ? *scans == "1" : mode && (static_cast<int>(*mode) & flag) != 0;
   // Without a sign of its own a grid with two latitudes goes from the first one to the last one.
-  const bool upwards = is_longitude ? !is_set : scans == nullptr && last ? *last > *first : is_set;
+  const bool is_told = scans != nullptr || mode;
+  const bool upwards = is_longitude ? !is_set : !is_told && last ? *last > *first : is_set;
   const double span = (upwards ? 1 : -1) * *step * static_cast<double>(points - 1);
   double end = *first + span;
   if (is_longitude) end = std::fmod(std::fmod(end, 360) + 360, 360);

@@ -112,7 +112,8 @@ Result<Bytes> SecondOrder::append(const double* values, Index count, const Scali
     theirs.binary = signed_number(&data[4]);
     theirs.decimal = signed_number(&message[decimal_at]);
     const Bytes used = used_bits(data);
-    if (used > 0 && step_of(theirs) <= step_of(scaling)) {
+    const Bytes simple = data_header + packed_length(count, scaling.bits);
+    if (used > 0 && (used + 7) / 8 <= simple && step_of(theirs) <= step_of(scaling)) {
       put_signed(&out[start + decimal_at], theirs.decimal, 2);
       const std::size_t section = out.size();
       out.insert(out.end(), data.begin(), data.begin() + (used + 7) / 8);

@@ -14,9 +14,9 @@ namespace tailrace::grib2::edition1 {
 class SecondOrder {
  public:
   /// Appends section 4, up to the last octet that holds something, and D to the head at `start`. Returns the
-  /// number of its bits that hold something. Returns 0, and appends nothing, if ecCodes does not pack these
-  /// values in second order at least as exactly as `scaling` says: too few values, or values of which its
-  /// codes make one number. The values must be finite.
+  /// number of its bits that hold something. Returns 0, and appends nothing, if ecCodes
+  /// does not pack these values in second order (too few, or its codes are all equal), or less exactly than
+  /// `scaling` says, or into more octets than simple packing (noise). The values must be finite.
   Result<Bytes> append(const double* values, Index count, const Scaling& scaling, std::size_t start,
                        ByteVector& out);
 

@@ -10,6 +10,7 @@
 #include "formats/grib2/listings.hpp"
 #include "formats/grib2/packing.hpp"
 #include "formats/grib2/reading/grib_sections.hpp"
+#include "formats/grib2/reading/grib_traits.hpp"
 #include "formats/grib2/sections.hpp"
 #include "grib_fixture.hpp"
 
@@ -160,6 +161,10 @@ TEST(grib1, second_order_packing_makes_smooth_fields_smaller_and_leaves_few_valu
     return message->size();
   };
   EXPECT_LT(size("second_order", smooth(6000)) * 2, size("simple", smooth(6000)));
+  EXPECT_EQ(Handle::from_message(*encode(stream_1("second_order"), field, {0, 0, 0, 0}, noisy(6000, 2)))
+                ->text("packingType"),
+            "grid_simple")
+      << "noise would become longer";
   // The octets do not depend on the records before.
   const auto codec = codec_of(stream_1("second_order"));
   ASSERT_TRUE(codec->define(field).is_ok());
@@ -297,6 +302,21 @@ TEST(grib1, intervals_begin_and_end_in_one_octet_each) {
   EXPECT_EQ(codec->check_lead({0, 0, hour, 2 * hour}).code(), Code::argument);
 }
 
+TEST(grib1, extremes_are_told_by_the_name_of_the_parameter) {
+  for (const auto& [name, process, word] :
+       {std::tuple("mx2t", Process::maximum, "maximum"), std::tuple("mn2t", Process::minimum, "minimum"),
+        std::tuple("tp", Process::accum, "accum"), std::tuple("skt", Process::average, "average")}) {
+    const Result<ByteVector> message =
+        encode(stream_1("simple", {{"centre", "98"}}), statistic_of(name, process),
+               {0, 0, 12 * hour, 6 * hour}, wave(60));
+    ASSERT_TRUE(message.is_ok()) << message.status().text();
+    const Result<sources::Traits> traits = sources::grib_traits(*message, {}, {});
+    ASSERT_TRUE(traits.is_ok()) << traits.status().text();
+    EXPECT_EQ(traits->statistic, word) << name;
+    EXPECT_EQ(traits->begin, 6 * hour) << name;
+  }
+}
+
 TEST(grib1, levels_are_whole_numbers_of_the_unit_of_code_table_3) {
   struct Level {
     const char* name;
@@ -394,6 +414,9 @@ TEST(grib1, grids_are_those_of_the_keys_of_grib2) {
   EXPECT_EQ(rotated.integer("latitudeOfSouthernPole"), -40000);
   EXPECT_TRUE(rotated.is_missing("iDirectionIncrement"));
   EXPECT_EQ(rotated.integer("ijDirectionIncrementGiven"), 0);
+  fine.georeference.keys[5] = {"scanningMode", "64"};
+  EXPECT_EQ(opened(fine, {0, 0, 0, 0}).integer("latitudeOfLastGridPoint"), 5000);
+  fine.georeference.keys[5] = {"jScansPositively", "1"};
   fine.georeference.keys.emplace_back("latitudeOfLastGridPointInDegrees", "7");
   expect_mentions(refusal(stream_1(), fine), {"contradict"});
 

@@ -177,7 +177,7 @@ class Grib1Codec final : public codec::Codec {
     if (!second_order_) return always;
     // ecCodes holds the codes, their differences and the groups as numbers of 8 octets, and the message
     // twice.
-    constexpr Bytes arrays = 8;
+    constexpr Bytes arrays = 5;
     return always + arrays * 8 * defined.points + 2 * data_bound(defined);
   }
 

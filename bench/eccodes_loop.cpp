@@ -18,6 +18,8 @@ constexpr double spacing = 0.02;
 
 }  // namespace
 
+bool is_grib1(const std::string& packing) { return packing.starts_with("grib1_"); }
+
 std::string grid_keys(std::int64_t columns, std::int64_t rows) {
   char text[512];
   std::snprintf(text, sizeof text,
@@ -56,9 +58,13 @@ void EccodesLoop::set_text(codes_handle* handle, const char* key, const char* va
 
 EccodesLoop::EccodesLoop(const Eccodes& library, const Written& what, const std::string& path,
                          Handles handles)
-    : library_(library), handles_(handles), path_(path) {
-  prepared_ = library_.new_from_samples(nullptr, "GRIB2");
-  if (prepared_ == nullptr) give_up("ecCodes", "has no sample GRIB2");
+    : library_(library),
+      handles_(handles),
+      lead_key_(is_grib1(what.packing) ? "P1" : "forecastTime"),
+      path_(path) {
+  const char* const sample = is_grib1(what.packing) ? "GRIB1" : "GRIB2";
+  prepared_ = library_.new_from_samples(nullptr, sample);
+  if (prepared_ == nullptr) give_up("ecCodes has no sample", sample);
   set_long(prepared_, "Ni", what.columns);
   set_long(prepared_, "Nj", what.rows);
   set_double(prepared_, "latitudeOfFirstGridPointInDegrees", 30);
@@ -72,7 +78,18 @@ EccodesLoop::EccodesLoop(const Eccodes& library, const Written& what, const std:
   set_text(prepared_, "typeOfLevel", "hybrid");
   set_text(prepared_, "shortName", "t");
   set_long(prepared_, "dataDate", 20260301);
-  set_text(prepared_, "packingType", what.packing == "ccsds" ? "grid_ccsds" : "grid_simple");
+  set_long(prepared_, "bitsPerValue", what.bits);
+  const bool is_second_order = what.packing == "grib1_second_order";
+  if (is_second_order) {
+    // The packing of a message of equal values stays simple.
+    std::vector<double> some(static_cast<std::size_t>(what.columns * what.rows));
+    some.back() = 1;
+    check(library_.set_double_array(prepared_, "values", some.data(), some.size()), "values");
+  }
+  set_text(prepared_, "packingType",
+           what.packing == "ccsds" ? "grid_ccsds"
+           : is_second_order       ? "grid_second_order"
+                                   : "grid_simple");
   set_long(prepared_, "bitsPerValue", what.bits);
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file_ < 0) give_up(path.c_str(), std::strerror(errno));
@@ -100,7 +117,7 @@ void EccodesLoop::write(const std::vector<double>& values, std::int64_t level, s
     if (kept == nullptr) kept = clone(level);
     message = kept;
   }
-  set_long(message, "forecastTime", static_cast<long>(hour));
+  set_long(message, lead_key_, static_cast<long>(hour));
   check(library_.set_double_array(message, "values", values.data(), values.size()), "values");
   const void* bytes = nullptr;
   std::size_t length = 0;

@@ -13,13 +13,16 @@
 
 namespace bench {
 
+/// Returns true for the packings of GRIB1: grib1_simple and grib1_second_order.
+bool is_grib1(const std::string& packing);
+
 /// Grid keys of a regular grid, in the words of an options string ("key=value key=value").
 std::string grid_keys(std::int64_t columns, std::int64_t rows);
 
 /// What a loop over ecCodes writes.
 struct Written {
   std::int64_t columns = 0, rows = 0;
-  std::string packing;  // simple or ccsds
+  std::string packing;  // simple, ccsds, grib1_simple or grib1_second_order
   long bits = 16;
 };
 
@@ -55,6 +58,7 @@ class EccodesLoop {
   Eccodes library_;
   codes_handle* prepared_ = nullptr;
   Handles handles_;
+  const char* lead_key_;
   std::map<std::int64_t, codes_handle*> kept_;  // by level
   std::string path_;
   int file_ = -1;

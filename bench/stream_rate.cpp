@@ -64,7 +64,10 @@ class Rates {
     check(tr_layout_block(2, extents, nullptr, &layout_));
     check(tr_layout_georeference(layout_,
                                  ("keys=\"" + bench::grid_keys(what_.columns, what_.rows) + "\"").c_str()));
-    const std::string options = "base=2026-03-01T00:00Z packing=" + what_.packing;
+    const bool is_grib1 = bench::is_grib1(what_.packing);
+    const std::string options =
+        std::string("base=2026-03-01T00:00Z ") + (is_grib1 ? "format=grib1 " : "") +
+        "packing=" + what_.packing.substr(is_grib1 ? std::string("grib1_").size() : 0);
     check(tr_stream_create(file_.c_str(), options.c_str(), &stream_));
     const std::string levels =
         "bits=" + std::to_string(what_.bits) + " levels=hybrid:1-" + std::to_string(levels_);

@@ -296,21 +296,23 @@ TR_API int tr_layout_free(tr_layout** layout);
  *                       (default: s)
  *   time_name=NAME      for cdf5, cdf2, cdf1, netcdf4 and zarr: the name of the variable of time (default:
  *                       time)
- *   format=NAME         grib2, cdf5, cdf2, cdf1, netcdf4, zarr, raw, or a name given to tr_encoder_register.
- *                       Without it the end of the pattern decides: .nc, .cdf or .netcdf means cdf5 (classic
- *                       NetCDF), .nc4, .h5 or .hdf5 means netcdf4, .zarr means zarr, any other means grib2.
- *                       The ending of a format that this version lacks (.grib1) is TR_ERR_SETTINGS. zarr
- *                       needs a pattern that ends in .zarr
- *   packing=simple|ccsds
- *                       for grib2: how numbers are packed
- *   keys="..."          for grib2: keys of all records; GRIB keys may also stand by themselves. They give the
- *                       origin, for example centre=98 generatingProcessIdentifier=1 typeOfProcessedData=an.
- *                       Without them there is no centre, no process, and the data is a forecast. The names of
- *                       fields are those of the centre, or without a centre those of WMO
- *   index=LIST          for grib2: some of wgrib2,ecmwf,cfgrib: listings of each file, for other tools
- *                       (docs/formats/other-indexes.md). TR_ERR_STATE, here or with the first step of a file,
- *                       if another file has the name of a listing. TR_ERR_FORMAT from tr_stream_define if the
- *                       line of a field is not known
+ *   format=NAME         grib2, grib1, cdf5, cdf2, cdf1, netcdf4, zarr, raw, or a name given to
+ *                       tr_encoder_register. Without it the end of the pattern decides: .grib1 or .grb1 means
+ *                       grib1, .nc, .cdf or .netcdf means cdf5 (classic NetCDF), .nc4, .h5 or .hdf5 means
+ *                       netcdf4, .zarr means zarr, any other means grib2. The ending of a format that is
+ *                       called otherwise here (.ncdf) is TR_ERR_SETTINGS. zarr needs a pattern that ends in
+ *                       .zarr
+ *   packing=simple|ccsds|second_order
+ *                       for grib2 (simple, ccsds) and grib1 (simple, second_order): how numbers are packed
+ *   keys="..."          for grib2 and grib1: keys of all records; GRIB keys may also stand by themselves.
+ *                       They give the origin, for example centre=98 generatingProcessIdentifier=1, in grib2
+ *                       also typeOfProcessedData=an. Without them there is no centre, no process, and the
+ *                       data is a forecast. The names of fields are those of the centre, or without a centre
+ *                       those of WMO
+ *   index=LIST          for grib2: some of wgrib2,ecmwf,cfgrib, for grib1 of ecmwf,cfgrib: listings of each
+ *                       file, for other tools (docs/formats/other-indexes.md). TR_ERR_STATE, here or with the
+ *                       first step of a file, if another file has the name of a listing. TR_ERR_FORMAT from
+ *                       tr_stream_define if the line of a field is not known
  *   compress=METHOD[:LEVEL]
  *                       for netcdf4 and zarr: how chunks are compressed
  *   attributes="..."    for cdf5, cdf2, cdf1, netcdf4 and zarr: attributes of each file
@@ -433,7 +435,7 @@ TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layou
  *                     60000 bytes; a name that NetCDF does not take; an attribute that is there already, or
  *                     that the library sets (_FillValue, scale_factor, coordinates, ...): the text names the
  *                     option that decides it; another type than CF wants
- *   TR_ERR_FORMAT     the format holds no attributes (grib2, raw, encoders), or none of this type (TR_I64
+ *   TR_ERR_FORMAT     the format holds no attributes (GRIB, raw, encoders), or none of this type (TR_I64
  *                     and unsigned numbers in cdf1 and cdf2)
  *   TR_ERR_STATE      the stream has begun its steps, and no file follows; or it is read */
 TR_API int tr_stream_attribute(tr_stream* stream, const char* of, const char* name, int type, tr_index count,

@@ -184,7 +184,7 @@ struct File {
 const std::vector<File>& files() {
   static const std::vector<File> all = [] {
     const std::string directory = fresh_directory("formats");
-    std::vector<std::string> own{"/own.grib2", "/own.nc", "/own.raw"};
+    std::vector<std::string> own{"/own.grib2", "/own.grib1", "/own.nc", "/own.raw"};
     std::vector<File> made{{directory + "/1.grib", 0.004}};
 #ifdef TAILRACE_HAVE_HDF5
     own.emplace_back("/own.nc4");

@@ -37,7 +37,12 @@ static tr_layout *cells = NULL, *edges = NULL;
 static double latitudes[NY * NX], longitudes[NY * NX];
 static float early[NY * NX], late[NY * NX], still[NY * NX];
 static int64_t edge[EDGES];
-static int is_grib = 0;
+static int is_grib = 0, is_grib1 = 0; /* of either edition, of the first */
+#define A_ROW                                                                       \
+  "keys=\"gridType=regular_ll, Ni=20, Nj=1, latitudeOfFirstGridPointInDegrees=50, " \
+  "longitudeOfFirstGridPointInDegrees=0, latitudeOfLastGridPointInDegrees=50, "     \
+  "longitudeOfLastGridPointInDegrees=19\""
+
 static tr_index owned = 0, owned_edges = 0, first_cell = 0, first_edge = 0;
 
 /* GRIB2 knows fields by its own names, and has no edges. */
@@ -60,7 +65,7 @@ static void make_layouts(void) {
     still[i] = (float)(first_cell + i) / 8;
   }
   if (is_grib)
-    expect(tr_layout_georeference(cells, "keys=\"gridType=unstructured_grid\""));
+    expect(tr_layout_georeference(cells, is_grib1 ? A_ROW : "keys=\"gridType=unstructured_grid\""));
   else
     expect(tr_layout_coordinates(cells, latitudes, longitudes, 0, NULL, NULL));
   expect(tr_layout_block(1, all, NULL, &edges));
@@ -120,7 +125,8 @@ static void run(char** arguments) {
   tr_stream* stream = NULL;
   tr_checkpoint* checkpoint = NULL;
   int found = 0;
-  is_grib = strstr(options, "grib2") != NULL;
+  is_grib1 = strstr(options, "grib1") != NULL;
+  is_grib = is_grib1 || strstr(options, "grib2") != NULL;
   make_layouts();
   if (is("saved") || is("restarted") || (is("swapped") && !strstr(options, "existing=continue"))) {
     expect(tr_checkpoint_create("added.restart", "keep=2", &checkpoint));

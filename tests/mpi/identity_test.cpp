@@ -48,11 +48,13 @@ std::vector<File> files() {
   list.push_back({"simple.grib2", "packing=simple", "accuracy=0.01"});
   list.push_back({"ccsds.grib2", "packing=ccsds", "accuracy=0.01"});
   list.push_back({"odd.grib2", "packing=simple member=7 members=10", "bits=11"});
+  list.push_back({"simple.grib1", "centre=98 member=7 members=10", "accuracy=0.01"});
+  list.push_back({"second_order.grib1", "centre=98 packing=second_order", "accuracy=0.01"});
 #endif
   return list;
 }
 
-bool is_grib(const File& file) { return file.name.find("grib2") != std::string::npos; }
+bool is_grib(const File& file) { return file.name.find(".grib") != std::string::npos; }
 bool is_raw(const File& file) { return file.name.find("raw") != std::string::npos; }
 
 int type_of(const File& file, std::size_t field) {
@@ -189,7 +191,7 @@ MPI_TEST(identity, of_the_one_rank_run_with_known_bytes) {
 MPI_TEST(grib, decodes_to_the_model_within_its_accuracy) {
   const std::string serial = reference();
   if (rank() != 0) return;
-  for (const std::string file : {"simple.grib2", "ccsds.grib2"}) {
+  for (const std::string file : {"simple.grib2", "ccsds.grib2", "simple.grib1", "second_order.grib1"}) {
     FILE* const in = std::fopen((serial + "/" + file).c_str(), "rb");
     CHECK(in != nullptr);
     int error = 0;

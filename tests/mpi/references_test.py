@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from killed_job import Job  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
-FORMATS = ("raw", "cdf5", "cdf1", "grib2")
+FORMATS = ("raw", "cdf5", "cdf1", "grib2", "grib1")
 SIZES = {"f4": "f", "f8": "d", "i4": "i"}
 
 
@@ -67,7 +67,7 @@ def check_values(refs, name, hour, number, format):
     place = f"{name}/{number}"
     for level in range(LEVELS):
         chunk = f"{number}.{level}.0.0" if f"{name}/{number}.{level}.0.0" in refs.refs else f"{number}.{level}.0"
-        if format == "grib2":
+        if format in ("grib2", "grib1"):
             message = refs.bytes(f"{name}/{chunk}")
             check(message[:4] == b"GRIB" and message[-4:] == b"7777", f"{place}: no GRIB message")
             if shutil.which("grib_get") and level == 1:
@@ -101,7 +101,7 @@ def check_file(path, hours, format):
         dimensions = attributes["_ARRAY_DIMENSIONS"]
         check(dimensions[:2] == ["time", "plev"] and array["shape"] == [len(hours), LEVELS, *array["chunks"][2:]], f"{name}: {array} {dimensions}")
         check(array["chunks"][:2] == [1, 1] and math.prod(array["chunks"]) == NX * NY, f"{name}: {array}")
-        filters = [{"id": "grib", "var": name, "dtype": "float64"}] if format == "grib2" else None
+        filters = [{"id": "grib", "var": name, "dtype": "float64"}] if format in ("grib2", "grib1") else None
         check(array["filters"] == filters, f"{name}: {array}")
         if name == "t":
             check(attributes["standard_name"] == "air_temperature" and attributes["units"] == "K", f"{attributes}")

@@ -76,6 +76,7 @@ std::vector<std::pair<std::string, std::string>> formats() {
   std::vector<std::pair<std::string, std::string>> all{{"raw", ".raw"}, {"cdf5", ".nc"}};
 #ifdef TAILRACE_HAVE_GRIB
   all.emplace_back("grib2", ".grib2");
+  all.emplace_back("grib1", ".grib1");
 #endif
 #ifdef TAILRACE_HAVE_HDF5
   all.emplace_back("netcdf4", ".nc4");

@@ -31,4 +31,4 @@ def expected(field, hour, level):
 
 def close(got, field, hour, level, path=""):
     """True if the values are right within the format's accuracy. With 16 bits GRIB keeps a 65,536th of the range."""
-    return np.abs(got - expected(field, hour, level)).max() < (0.02 if "grib2" in str(path) else 1e-4)
+    return np.abs(got - expected(field, hour, level)).max() < (0.02 if "grib" in str(path) else 1e-4)

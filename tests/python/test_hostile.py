@@ -274,6 +274,32 @@ def test_changed_messages_do_not_reach_ecCodes(data, tmp_path):
             pass
 
 
+def test_changed_messages_of_grib1_do_not_reach_ecCodes(data):
+    if "grib1" not in formats():
+        pytest.skip("this build writes no GRIB")
+    record = tr.load_index(f"{data}/grib1/one.grib1.trx").steps[0].records[0]
+    with open(f"{data}/grib1/one.grib1", "rb") as file:
+        file.seek(int(record["offset"]))
+        message = file.read(int(record["length"]))
+    check_message(message, 143, "it")
+    for length in range(0, len(message), 7):
+        with pytest.raises(tr.FormatError):
+            check_message(message[:length], 143, "it")
+    grid = 8 + int.from_bytes(message[8:11], "big")
+    values = grid + int.from_bytes(message[grid:grid + 3], "big")
+    for at in (4, 8, grid, values):  # the lengths of the message and of its sections
+        for lie in (0, 4, 0x7fffff, 0x800000, 0xffffff, len(message) - 1):
+            with pytest.raises(tr.FormatError):
+                check_message(message[:at] + lie.to_bytes(3, "big") + message[at + 3:], 143, "it")
+    for at, lie in ((grid + 6, 14), (grid + 6, 0xffff), (grid + 8, 0)):  # the sides of the grid
+        with pytest.raises(tr.FormatError, match="points|sections"):
+            check_message(message[:at] + lie.to_bytes(2, "big") + message[at + 2:], 143, "it")
+    with pytest.raises(tr.FormatError, match="32 bits"):
+        check_message(message[:values + 10] + b"\x20" + message[values + 11:], 143, "it")
+    with pytest.raises(tr.FormatError):
+        check_message(message[:15] + bytes([message[15] | 0x40]) + message[16:], 143, "it")  # a bitmap that is not there
+
+
 def rejected(path, words, writer):
     writer.save()
     with pytest.raises(tr.FormatError, match=words):

@@ -100,6 +100,7 @@ std::vector<Precise> precise_files() {
     if (format.make == nullptr) continue;
     if (format.name == "netcdf4") all.push_back({"fc.nc4", "", ""});
     if (format.name == "zarr") all.push_back({"fc.zarr", "", ""});
+    if (format.name == "grib1") all.push_back({"fc.grib1", cat("centre=98 ", grid), ""});
     if (format.name != "grib2") continue;
     all.push_back({"fc.grib2", cat("packing=simple ", grid), ""});
     all.push_back({"fc.grib2", cat("packing=ccsds ", grid), ""});

@@ -241,7 +241,7 @@ def _is_of_intervals(described: Described) -> bool:
 
 
 def _dtype(variable: Variable, format_: str) -> np.dtype:
-    if format_ == "grib2":
+    if format_ in ("grib2", "grib1"):
         return np.dtype(np.float32 if variable.field.type == 5 else np.float64)
     return variable.field.dtype.newbyteorder("=")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""GRIB2 messages: values by ecCodes, one message at a time, and the headers' description of field and grid.
+"""GRIB messages: values by ecCodes, one message at a time, and the headers' description of field and grid.
 
 ecCodes is a library in C that trusts its input. So the sections and the numbers of points in them are checked here
 before ecCodes gets a message."""
@@ -36,14 +36,72 @@ def _eccodes() -> Any:
     try:
         import eccodes
     except (ImportError, RuntimeError) as error:
-        raise UnsupportedError(f"GRIB2 needs ecCodes, which cannot be loaded ({error}): pip install eccodes") from error
+        raise UnsupportedError(f"GRIB needs ecCodes, which cannot be loaded ({error}): pip install eccodes") from error
     return eccodes
+
+
+def _number(message: bytes, at: int) -> int:
+    """Returns a number of three octets, or 0 where the message ends before."""
+    return int.from_bytes(message[at:at + 3], "big") if len(message) >= at + 3 else 0
+
+
+_LARGE = 0x800000  # in the length of a message of GRIB1: it counts units of 120 bytes (ECMWF's form of long messages)
+
+
+def _sections_1(message: bytes) -> tuple[dict[int, tuple[int, int]], int]:
+    """Returns the begin and the length of each section of a message of GRIB1, and the length that it states."""
+    stated, flags, at = _number(message, 4), message[15], 8
+    sections = {}
+    for number, is_there in ((1, True), (2, flags & 0x80), (3, flags & 0x40)):
+        if is_there:
+            sections[number] = (at, _number(message, at))
+            at += sections[number][1]
+    length = _number(message, at)
+    if stated & _LARGE and length < 120:
+        stated = (stated - _LARGE) * 120 - length + 4
+        length = stated - 4 - at
+    sections[4] = (at, length)
+    return sections, stated
+
+
+def _check_edition_1(message: bytes, points: int, what: str) -> None:
+    least = {1: 28, 2: 32, 3: 6, 4: 11}
+    sections, stated = _sections_1(message)
+    if stated != len(message) or message[-4:] != b"7777":
+        raise FormatError(f"{what}: the message does not have the {len(message)} bytes that the index says, or does not end there")
+    if 2 not in sections or any(length < least[number] or begin + length > len(message) - 4 for number, (begin, length) in sections.items()):
+        raise FormatError(f"{what}: the sections of the message contradict their lengths, or one is missing")
+    if sum(sections[4]) != len(message) - 4:
+        raise FormatError(f"{what}: section 4 does not end where the message does")
+    if _points_1(message, *sections[2]) != points:
+        raise FormatError(f"{what}: the message tells of {_points_1(message, *sections[2])} points, and the index of {points} points")
+    if 3 in sections and (sections[3][1] - 6) * 8 < points:
+        raise FormatError(f"{what}: a bitmap of {sections[3][1]} bytes for {points} points")
+    bits, is_simple = message[sections[4][0] + 10], message[sections[4][0] + 3] & 0xf0 == 0
+    if is_simple and 3 not in sections and (sections[4][1] - 11) * 8 < bits * points:
+        raise FormatError(f"{what}: {points} points of {bits} bits in a section of {sections[4][1]} bytes")
+
+
+def _points_1(message: bytes, at: int, length: int) -> int:
+    """Returns the points of the grid in section 2 of a message of GRIB1: the product of its sides, or the sum of its rows."""
+    rows, columns = struct.unpack_from(">H", message, at + 8)[0], struct.unpack_from(">H", message, at + 6)[0]
+    if columns != 0xffff:
+        return int(rows * columns)
+    begin = message[at + 4] - 1 + 4 * message[at + 3]  # the list of rows lies behind the vertical coordinates
+    if begin + 2 * rows > length:
+        return -1
+    return int(sum(struct.unpack_from(f">{rows}H", message, at + begin)))
 
 
 def check_message(message: bytes, points: int, what: str) -> None:
     """Raises FormatError unless the sections of the message fit together and state `points` points."""
-    if len(message) < 20 or message[:4] != b"GRIB" or message[7] != 2:
-        raise FormatError(f"{what}: no message of GRIB2 begins where the index says")
+    if len(message) < 40 or message[:4] != b"GRIB" or message[7] not in (1, 2):
+        raise FormatError(f"{what}: no message of GRIB begins where the index says")
+    if points > MOST_POINTS and points > MOST_POINTS_PER_BYTE * len(message):
+        raise FormatError(f"{what}: {points} points in a message of {len(message)} bytes")
+    if message[7] == 1:
+        _check_edition_1(message, points, what)
+        return
     if struct.unpack_from(">Q", message, 8)[0] != len(message) or message[-4:] != b"7777":
         raise FormatError(f"{what}: the message does not have the {len(message)} bytes that the index says, or does not end there")
     at, sections, told = 16, [], {}
@@ -61,8 +119,6 @@ def check_message(message: bytes, points: int, what: str) -> None:
         raise FormatError(f"{what}: a message with the sections {sections} in place of 1 to 7, each once")
     if told.get(3) != points or told.get(5, points + 1) > points:
         raise FormatError(f"{what}: the message tells of {told.get(3)} points and {told.get(5)} values, and the index of {points} points")
-    if points > MOST_POINTS and points > MOST_POINTS_PER_BYTE * len(message):
-        raise FormatError(f"{what}: {points} points in a message of {len(message)} bytes")
 
 
 class Message:
@@ -134,7 +190,10 @@ def decode(message: bytes, shape: tuple[int, ...], dtype: np.dtype, what: str) -
 
 
 def section_3(message: bytes) -> bytes:
-    """Returns the section that describes the grid: equal bytes mean equal grids."""
+    """Returns the section that describes the grid (GRIB1: section 2): equal bytes mean equal grids."""
+    if message[7] == 1:
+        begin, length = _sections_1(message)[0][2]
+        return message[begin:begin + length]
     at = 16
     while at + 5 <= len(message):
         length, number = struct.unpack_from(">IB", message, at)
@@ -146,11 +205,18 @@ def section_3(message: bytes) -> bytes:
 
 _UNITS = {0: 60, 1: 3600, 2: 86400, 10: 10800, 11: 21600, 12: 43200, 13: 1}  # seconds of the units of code table 4.4
 _OF_INTERVALS = range(8, 15)  # product definition templates
+_UNITS_1 = {**_UNITS, 13: 900, 14: 1800, 254: 1}  # of code table 4 of GRIB1
+_OF_INTERVALS_1 = range(2, 6)  # time range indicators
 
 
 def interval_begin(header: bytes, what: str) -> int | None:
     """Returns the begin of a message's interval in seconds after the base time, or None if its values are for a
     moment. `header` holds the sections before the values."""
+    if header[7:8] == b"\1":
+        if len(header) < 36:
+            raise FormatError(f"{what}: section 1 is cut short")
+        unit, begin, _, indicator = header[25:29]
+        return _UNITS_1[unit] * begin if indicator in _OF_INTERVALS_1 and unit in _UNITS_1 else None
     at = 16
     while at + 34 <= len(header):
         length, number = struct.unpack_from(">IB", header, at)

@@ -12,7 +12,7 @@ from .stores import ZarrSource
 def source_of(path: str, header: IndexHeader) -> Source:
     """Returns the reader for a file's format. Raises UnsupportedError for a format that this package does not
     know: a program's own, or one of Tailrace's that this version lacks."""
-    if header.format == "grib2":
+    if header.format in ("grib2", "grib1"):
         return GribSource(path, header)
     if header.format == "raw":
         return Source(path, header)

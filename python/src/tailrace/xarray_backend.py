@@ -18,7 +18,7 @@ from .run import Run
 class TailraceBackend(BackendEntrypoint):
     """Opens what Tailrace has written. Messages are decoded one at a time, when their values are asked for."""
 
-    description = "Open files of Tailrace through their index: GRIB2, NetCDF, Zarr and raw, also while a model writes them"
+    description = "Open files of Tailrace through their index: GRIB, NetCDF, Zarr and raw, also while a model writes them"
     open_dataset_parameters = ("filename_or_obj", "drop_variables", "base", "member", "calendar", "run", "level_type")
     supports_groups = True
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 
+#include "formats/grib2/edition1/time.hpp"
 #include "formats/grib2/handle.hpp"
 #include "formats/grib2/listings.hpp"
 #include "formats/grib2/sample.hpp"
@@ -69,6 +70,10 @@ std::optional<std::int64_t> seconds_of(std::optional<long> unit) {
 /// Returns the hours from the base time to the time of a message, or to the end of its interval. They are
 /// computed here because versions of ecCodes disagree about minutes.
 std::optional<double> hours_of(const Handle& message) {
+  if (message.integer("edition") == 1) {
+    const std::int64_t end = edition1::read_time(message.message()).end;
+    return end < 0 ? std::nullopt : std::optional(static_cast<double>(end) / 3600.0);
+  }
   const auto seconds = [&](const std::string& count, const std::string& unit) -> std::optional<std::int64_t> {
     const std::optional<long> number = message.integer(count);
     const std::optional<std::int64_t> factor = seconds_of(message.integer(unit));
@@ -150,10 +155,10 @@ std::string_view cfgrib_head() {
 }
 
 Result<std::string> cfgrib_entry(const codec::ReadBytes& read, std::int64_t /*number*/, Bytes offset) {
-  const Result<ListedMessage> message = read_message(read, offset);
+  const Result<ValuelessMessage> message = read_without_values(read, offset);
   TR_TRY(message.status());
   const std::unique_lock definitions = lock_definitions();
-  const ByteVector without_values = constant_message(message->parts, 0);
+  const ByteVector& without_values = message->message;
   if (without_healpix(without_values))
     return Status(Code::format,
                   cat("cfgrib's index of a HEALPix grid needs ecCodes 2.32 or later, and this is ",

@@ -2,26 +2,23 @@
 // GRIB2 as a codec. `define` prepares the header of a field (header.cpp). For each record the encoder copies
 // the header, patches a few of its octets, and packs the values.
 #include <algorithm>
-#include <cfloat>
-#include <cmath>
 #include <deque>
 #include <type_traits>
 
-#include "formats/codec/missing.hpp"
 #include "formats/grib2/ccsds.hpp"
 #include "formats/grib2/codec.hpp"
 #include "formats/grib2/finder.hpp"
 #include "formats/grib2/header.hpp"
 #include "formats/grib2/packing.hpp"
-#include "formats/grib2/packing/information.hpp"
+#include "formats/grib2/packing/choice.hpp"
 #include "formats/grib2/values.hpp"
+#include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::grib2 {
 
 namespace {
 
-constexpr int default_bits = 16;
 constexpr Bytes largest_section = 4294967295;
 // ecCodes gives libaec an output buffer that is this much larger than the codes.
 constexpr Bytes eccodes_margin = 10240;
@@ -42,12 +39,6 @@ ElementType assembled(const Field& field, const OwnPackings& own) {
   return field.definition.type == ElementType::f32 && own.have(field) ? ElementType::f32 : ElementType::f64;
 }
 
-int widest(const codec::FieldDefinition& field) {
-  if (field.bits) return *field.bits;
-  if (field.information) return informed_bits(field.type);
-  return field.accuracy || field.relative_accuracy ? most_bits : default_bits;
-}
-
 Bytes data_bound(const Field& field, const OwnPackings& own, Index coded, int bits) {
   if (!field.ccsds) return packed_length(coded, bits);
   const Bytes bound = ccsds_bound(ccsds_parameters(field.parts.representation), coded, bits);
@@ -55,12 +46,6 @@ Bytes data_bound(const Field& field, const OwnPackings& own, Index coded, int bi
 }
 
 Bytes bitmap_length(const Field& field) { return field.definition.missing ? (field.points + 7) / 8 : 0; }
-
-/// The packing of one record that has values.
-struct Choice {
-  Scaling scaling;
-  bool constant = false;
-};
 
 /// Reserves room for `more` octets. Doubles the room of a large `out`, so that records behind one another are
 /// seldom copied. If `out` has only a head, which is small, the room is exactly what is needed.
@@ -78,16 +63,15 @@ class Grib2Encoder final : public codec::Encoder {
       return {Code::argument, cat("field number ", key.field, " was not defined; ", fields_.size(), " were")};
     const Field& field = fields_[static_cast<std::size_t>(key.field)];
     const std::size_t before = out.size();
-    offending_ = -1;
-    kept_bits_.reset();
+    choosing_.begin();
     Status status = assembled(field, own_) == ElementType::f32
                         ? append(field, key, reinterpret_cast<float*>(values), count, out)
                         : append(field, key, reinterpret_cast<double*>(values), count, out);
     if (!status.is_ok()) out.resize(before);
     return status.in(cat("field '", field.definition.name, "'"));
   }
-  [[nodiscard]] Index offending() const override { return offending_; }
-  [[nodiscard]] std::optional<codec::KeptBits> kept_bits() const override { return kept_bits_; }
+  [[nodiscard]] Index offending() const override { return choosing_.offending(); }
+  [[nodiscard]] std::optional<codec::KeptBits> kept_bits() const override { return choosing_.kept_bits(); }
 
  private:
   template <typename Value>
@@ -96,66 +80,19 @@ class Grib2Encoder final : public codec::Encoder {
   Status append_values(const Field& field, const codec::RecordKey& key, Value* values, Index count,
                        ByteVector& out);
   template <typename Value>
-  Result<Choice> choose(const Field& field, Index level, const Value* values, Index coded);
-  template <typename Value>
   Status append_own(const Field& field, Index level, const Value* values, Index coded, const Scaling& scaling,
                     ByteVector& out);
 
   const std::deque<Field>& fields_;
   OwnPackings own_;
-  Index offending_ = -1;
-  ByteVector bitmap_;
+  Choosing choosing_{{"GRIB2", float32_references}};
   CcsdsPacking ccsds_;
   EccodesPacking eccodes_;
-  InformedScaling informed_;
-  std::optional<codec::KeptBits> kept_bits_;
 };
-
-std::string place(const Field& field, Index level) {
-  const codec::Levels& levels = field.definition.levels;
-  return cat(levels.type, " level ", levels.values[static_cast<std::size_t>(level)]);
-}
-
-// Finds the first value that is not finite, for the error. Runs only after range_of() has found that there is
-// one. Returns success if all such values are NaN and NaN means "no value".
-template <typename Value>
-Status not_finite(const Field& field, Index level, const Value* values, Index count, Index& offending) {
-  const auto absent = [&](Value x) {
-    return field.definition.missing && std::isnan(*field.definition.missing) && std::isnan(x);
-  };
-  for (Index i = 0; i < count; ++i) {
-    if (std::isfinite(values[i]) || absent(values[i])) continue;
-    offending = i;
-    return {Code::data, cat(place(field, level), ", index ", i, ": the value is ",
-                            std::isnan(values[i]) ? "NaN" : "infinite",
-                            ", which GRIB2 cannot hold; correct it, or define the field with missing=")};
-  }
-  return {};
-}
-
-Status too_large(const Field& field, Index level, double value) {
-  return {Code::data, cat(place(field, level), ": the value ", value, " is beyond ",
-                          static_cast<double>(FLT_MAX), ", the largest reference that GRIB2 holds")};
-}
 
 Status too_long(const Field& field, Index level, Bytes length) {
   return {Code::format, cat(place(field, level), ": ", length,
                             " octets of values; a GRIB2 section holds at most ", largest_section)};
-}
-
-// Returns the scaling of a record whose values are all equal. Such a record has only its reference value, a
-// float32, and no codes, unless the field's accuracy asks for more than a float32.
-std::optional<Scaling> constant_scaling(const Field& field, const Range& range, double accuracy) {
-  const Scaling alone{reference_below(range.least), 0, 0, 0};
-  const double off = range.least - alone.reference;
-  if (accuracy <= 0 || off <= accuracy) return alone;
-  if (field.ccsds) return std::nullopt;
-  // Equal codes hold the difference between the constant and its reference value.
-  int binary = std::ilogb(accuracy) + 1;
-  Scaling rest{alone.reference, std::max(binary, -127), 0, 0};
-  rest.bits = std::max(1, std::ilogb(std::ldexp(off, -rest.binary) + 0.5) + 1);
-  if (rest.bits > most_bits || error_of(rest, range) > accuracy) return std::nullopt;
-  return rest;
 }
 
 template <typename Value>
@@ -183,61 +120,23 @@ Status Grib2Encoder::append(const Field& field, const codec::RecordKey& key, Val
 template <typename Value>
 Status Grib2Encoder::append_values(const Field& field, const codec::RecordKey& key, Value* values,
                                    Index count, ByteVector& out) {
-  const codec::FieldDefinition& definition = field.definition;
-  bitmap_.clear();
-  Index coded = count;
-  if (definition.missing) {
-    // The error for an infinity, or a NaN that is not the missing value, names its index. compact() moves
-    // values, so the index must be found before.
-    const Range before = range_of(values, count);
-    if (!before.finite) TR_TRY(not_finite(field, key.level, values, count, offending_));
-    coded = compact(values, count, codec::missing_in(definition.type, *definition.missing), bitmap_);
-  }
-  if (coded == 0) {
-    if (definition.information) kept_bits_ = codec::KeptBits::all(0);
-    append_representation(field.parts.representation, 0, Scaling{0, 0, 0, widest(definition)}, out);
-    append_bitmap(bitmap_, out);
+  const Result<Choice> choice = choosing_.choose(field, key.level, values, count);
+  TR_TRY(choice.status());
+  const Scaling& scaling = choice->scaling;
+  const ByteVector& bitmap = choosing_.bitmap();
+  if (choice->coded == 0) {
+    append_representation(field.parts.representation, 0, scaling, out);
+    append_bitmap(bitmap, out);
     append_data_header(0, out);
     return {};
   }
-  const Result<Choice> choice = choose(field, key.level, values, coded);
-  TR_TRY(choice.status());
-  const Scaling& scaling = choice->scaling;
+  const Bytes length = packed_length(choice->coded, scaling.bits);
+  if (length > largest_section - data_header) return too_long(field, key.level, length);
   if constexpr (std::is_same_v<Value, double>) {
     if (!choice->constant && !own_.have(field))
-      return eccodes_.append(field.parts.representation, values, coded, scaling.bits, bitmap_, out);
+      return eccodes_.append(field.parts.representation, values, choice->coded, scaling.bits, bitmap, out);
   }
-  return append_own(field, key.level, values, coded, scaling, out);
-}
-
-template <typename Value>
-Result<Choice> Grib2Encoder::choose(const Field& field, Index level, const Value* values, Index coded) {
-  const codec::FieldDefinition& definition = field.definition;
-  const Range range = range_of(values, coded);
-  if (!range.finite) return not_finite(field, level, values, coded, offending_);
-  if (range.least < -FLT_MAX || range.least > FLT_MAX) return too_large(field, level, range.least);
-
-  double accuracy = definition.accuracy.value_or(0);
-  if (definition.relative_accuracy)
-    accuracy = *definition.relative_accuracy * std::max(std::fabs(range.least), std::fabs(range.most));
-  const bool constant = range.least == range.most;
-  const std::optional<Scaling> scaling = constant ? constant_scaling(field, range, accuracy)
-                                         : definition.information
-                                             ? informed_.choose(definition, range, values, coded, bitmap_)
-                                         : accuracy > 0 ? scaling_within(range, accuracy)
-                                                        : scaling_for(range, widest(definition));
-  if (definition.information) kept_bits_ = constant ? codec::KeptBits::all(0) : informed_.kept_bits();
-  if (!scaling)
-    return Status(Code::data,
-                  cat(place(field, level), ": values from ", range.least, " to ", range.most, " do not fit ",
-                      accuracy > 0 ? cat("an accuracy of ", accuracy, " in at most ", most_bits, " bits")
-                                   : cat(widest(definition), " bits"),
-                      constant ? " (constants are kept as float32); " : "; ",
-                      definition.information ? "give bits= in place of accuracy=auto, or scale the field"
-                                             : "ask for less accuracy, or scale the field"));
-  const Bytes length = packed_length(coded, scaling->bits);
-  if (length > largest_section - data_header) return too_long(field, level, length);
-  return Choice{*scaling, constant};
+  return append_own(field, key.level, values, choice->coded, scaling, out);
 }
 
 /// Appends sections 5, 6 and 7, packed by this module instead of ecCodes.
@@ -246,11 +145,11 @@ Status Grib2Encoder::append_own(const Field& field, Index level, const Value* va
                                 const Scaling& scaling, ByteVector& out) {
   const ByteVector& representation = field.parts.representation;
   const Bytes bound = scaling.bits > 0 ? data_bound(field, own_, coded, scaling.bits) : 0;
-  make_room(static_cast<Bytes>(representation.size() + bitmap_.size()) + bitmap_header + data_header + bound +
-                end_length,
+  make_room(static_cast<Bytes>(representation.size() + choosing_.bitmap().size()) + bitmap_header +
+                data_header + bound + end_length,
             out);
   append_representation(representation, static_cast<std::uint64_t>(coded), scaling, out);
-  append_bitmap(bitmap_, out);
+  append_bitmap(choosing_.bitmap(), out);
   const std::size_t section = out.size();
   append_data_header(0, out);
   if (scaling.bits > 0 && field.ccsds) {
@@ -283,7 +182,7 @@ class Grib2Codec final : public codec::Codec {
   }
   Status adopt(const codec::FieldDefinition& field, std::span<const std::byte> prepared) override {
     Unpacker in(prepared);
-    Result<Field> adopted = unpack_field(stream_, field, in);
+    Result<Field> adopted = unpack_field(stream_, field, in, has_all_octets);
     if (!adopted.is_ok()) return adopted.status();
     fields_.push_back(std::move(*adopted));
     return {};
@@ -343,7 +242,6 @@ class Grib2Codec final : public codec::Codec {
 
  private:
   Status add(const codec::FieldDefinition& field);
-  Status check_since(const Field& field, const codec::RecordKey& key) const;
   const Field& at(int field) const { return fields_[static_cast<std::size_t>(field)]; }
   std::string name(int field) const { return cat("field '", at(field).definition.name, "'"); }
 
@@ -387,7 +285,9 @@ Status Grib2Codec::add(const codec::FieldDefinition& field) {
   return {};
 }
 
-Status Grib2Codec::check_since(const Field& field, const codec::RecordKey& key) const {
+}  // namespace
+
+Status check_since(const Field& field, const codec::RecordKey& key) {
   const codec::Statistic& statistic = field.definition.statistic;
   if (!field.statistic) return {};
   if (statistic.since == codec::Statistic::Since::start && key.interval_start != 0)
@@ -401,24 +301,21 @@ Status Grib2Codec::check_since(const Field& field, const codec::RecordKey& key) 
   return {};
 }
 
-Status check_stream(const codec::StreamDefinition& stream) {
+Status check_stream(const codec::StreamDefinition& stream, std::string_view edition,
+                    const std::vector<std::string_view>& packings) {
   if (stream.calendar != Calendar::proleptic_gregorian)
-    return {Code::format, cat("GRIB2 dates are proleptic Gregorian; calendar ", name_of(stream.calendar),
+    return {Code::format, cat(edition, " dates are proleptic Gregorian; calendar ", name_of(stream.calendar),
                               " cannot be held: choose format=raw, or calendar=proleptic_gregorian")};
   if (stream.time.is_model())
     return {Code::format,
-            "GRIB2 counts times from a date, in whole seconds or longer units: leave time=model out and give "
-            "leads, or "
-            "choose another format"};
-  if (stream.packing != "simple" && stream.packing != "ccsds")
-    return {Code::settings, cat("packing '", stream.packing, "' is unknown; it may be 'simple' or 'ccsds'")};
-  return {};
+            cat(edition,
+                " counts times from a date, in whole seconds or longer units: leave time=model out and "
+                "give leads, or choose another format")};
+  return parse_choice(stream.packing, packings).status().in(cat("packing '", stream.packing, "'"));
 }
 
-}  // namespace
-
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream) {
-  TR_TRY(check_stream(stream));
+  TR_TRY(check_stream(stream, "GRIB2", {"simple", "ccsds"}));
   return std::unique_ptr<codec::Codec>(std::make_unique<Grib2Codec>(stream));
 }
 

@@ -62,8 +62,8 @@ Status refused(std::string_view key, std::string_view value, int error) {
 /// Sets the keys that follow from the keys that were given. All of them are read back later.
 class Completion {
  public:
-  Completion(Handle& handle, const codec::FieldDefinition& field, codec::Keys& keys)
-      : handle_(handle), field_(field), keys_(keys) {}
+  Completion(Handle& handle, const codec::FieldDefinition& field, codec::Keys& keys, int edition)
+      : handle_(handle), field_(field), keys_(keys), parts_(parts_of_degree(edition)) {}
 
   Status run(const std::string& grid_type) {
     if (grid_type.find("_gg") != std::string::npos)
@@ -82,6 +82,16 @@ class Completion {
     return given(keys_, key) ? Status() : add(key, value);
   }
   double number(const std::string& key) const { return handle_.number(key).value_or(0); }
+  double rounded(double degrees) const { return std::round(degrees * parts_) / parts_; }
+
+  /// Adds the increment of an axis. Where thousandths of a degree do not hold it, GRIB1 says that it is not
+  /// given: readers then divide the axis, as its ends and its number of points tell.
+  Status add_step(const std::string& letter, double step) {
+    const bool is_held = parts_ == parts_of_degree(2) || std::fabs(rounded(step) - step) < 1e-7;
+    if (is_held) return add(letter + "DirectionIncrementInDegrees", cat(rounded(step)));
+    TR_TRY(add(letter + "DirectionIncrement", "missing"));
+    return add("ijDirectionIncrementGiven", "0");
+  }
 
   Status extents() {
     const auto shape = field_.shape;
@@ -124,13 +134,14 @@ class Completion {
     if (!last_given) {
       double last = number(first_key) + sign * steps * number(step_key);
       if (turn > 0) last = std::fmod(std::fmod(last, turn) + turn, turn);
-      return add(last_key, cat(std::round(last * 1e6) / 1e6));
+      return add(last_key, cat(rounded(last)));
     }
     double span = sign * (number(last_key) - number(first_key));
     if (turn > 0 && span < 0) span += turn;
-    if (!step_given) return steps > 0 ? add(step_key, cat(std::round(span / steps * 1e6) / 1e6)) : Status();
+    if (!step_given) return steps > 0 ? add_step(letter, span / steps) : Status();
     const double off = std::fabs(steps * number(step_key) - span);
-    if (off > 1e-6 * (steps + 2) && std::fabs(off - turn) > 1e-6 * (steps + 2))
+    const double most_off = (steps + 2) / parts_;
+    if (off > most_off && std::fabs(off - turn) > most_off)
       return {Code::format, cat("the grid's ", name, "s contradict themselves: ", points, " = ", steps + 1,
                                 " points of ", step_key, " = ", number(step_key), " span ",
                                 steps * number(step_key), " degrees, first and last ", span)};
@@ -144,10 +155,9 @@ class Completion {
     std::vector<double> latitudes(static_cast<std::size_t>(2 * n));
     if (codes_get_gaussian_latitudes(n, latitudes.data()) != CODES_SUCCESS)
       return {Code::format, cat("ecCodes does not compute the latitudes of N = ", n)};
-    const auto rounded = [](double x) { return cat(std::round(x * 1e6) / 1e6); };
     TR_TRY(add_unless_given("Nj", cat(2 * n)));
-    TR_TRY(add_unless_given("latitudeOfFirstGridPoint", cat(std::llround(latitudes.front() * 1e6))));
-    TR_TRY(add_unless_given("latitudeOfLastGridPoint", cat(std::llround(latitudes.back() * 1e6))));
+    TR_TRY(add_unless_given("latitudeOfFirstGridPoint", cat(std::llround(latitudes.front() * parts_))));
+    TR_TRY(add_unless_given("latitudeOfLastGridPoint", cat(std::llround(latitudes.back() * parts_))));
     TR_TRY(add_unless_given("longitudeOfFirstGridPoint", "0"));
     long longest = 4 * n;
     if (reduced) {
@@ -156,10 +166,11 @@ class Completion {
     } else {
       TR_TRY(add_unless_given("Ni", cat(longest)));
       longest = handle_.integer("Ni").value_or(longest);
-      TR_TRY(add_unless_given("iDirectionIncrementInDegrees", rounded(360.0 / static_cast<double>(longest))));
+      TR_TRY(add_unless_given("iDirectionIncrementInDegrees",
+                              cat(rounded(360.0 / static_cast<double>(longest)))));
     }
     return add_unless_given("longitudeOfLastGridPointInDegrees",
-                            rounded(360.0 - 360.0 / static_cast<double>(longest)));
+                            cat(rounded(360.0 - 360.0 / static_cast<double>(longest))));
   }
 
   // Sets pl, the points of each row. ecCodes has samples of the classic reduced grids, with their rows.
@@ -179,6 +190,7 @@ class Completion {
   Handle& handle_;
   const codec::FieldDefinition& field_;
   codec::Keys& keys_;
+  double parts_;  // of a degree, in which angles are held
 };
 
 // Returns the number of points of the grid as section 3 describes it, or 0 if section 3 does not say
@@ -298,10 +310,9 @@ codec::Keys grid_keys(const Request& request) {
 }
 
 Status set_grid(Handle& handle, const codec::FieldDefinition& field, const codec::Keys& keys,
-                bool from_sample, codec::Keys& wanted) {
+                bool from_sample, codec::Keys& wanted, int edition) {
   if (field.shape.empty())
-    return {Code::format,
-            "it is a scalar, and GRIB2 holds fields on grids alone: write it to another stream"};
+    return {Code::format, "it is a scalar, and GRIB holds fields on grids alone: write it to another stream"};
   if (!from_sample && !has_grid(keys))
     return {Code::format,
             "it has no grid: call georeference on its layout, with a sample message or with keys that "
@@ -322,17 +333,18 @@ Status set_grid(Handle& handle, const codec::FieldDefinition& field, const codec
             cat("grid '", grid_type, "' holds spectral coefficients; only grid-point fields are written")};
   if (!from_sample) {
     TR_TRY(check_complete(ordered, grid_type));
-    TR_TRY(Completion(handle, field, ordered).run(grid_type));
+    TR_TRY(Completion(handle, field, ordered, edition).run(grid_type));
   }
   Index points = described_points(handle);
   const bool counted = given(keys, "numberOfDataPoints") || (from_sample && points == 0);
   if (points == 0) points = counted ? handle.integer("numberOfDataPoints").value_or(0) : field.elements();
   TR_TRY(check_points(handle, field, points));
+  wanted.insert(wanted.end(), ordered.begin(), ordered.end());
+  if (edition == 1) return {};  // its number of points follows from the grid
   // The number of points must be set, because ecCodes corrects it only when values are set.
   if (const int error = handle.set("numberOfDataPoints", static_cast<long>(points)); error != 0)
     return {Code::format,
             cat("GRIB2 holds at most 4294967294 points a field, not ", points, ": ", reason(error))};
-  wanted.insert(wanted.end(), ordered.begin(), ordered.end());
   wanted.emplace_back("numberOfDataPoints", cat(points));
   return {};
 }

@@ -25,7 +25,7 @@ struct Governed {
 // of the two values would be lost silently.
 const std::vector<Governed>& governed() {
   static const auto& table = *new const std::vector<Governed>{
-      {"leave it out: it is 2", {"edition"}},
+      {"leave it out: format= gives it", {"edition", "editionNumber"}},
       {"use bits=",
        {"bitsPerValue", "numberOfBits", "numberOfBitsContainingEachPackedValue", "setBitsPerValue"}},
       {"use accuracy=",
@@ -34,10 +34,13 @@ const std::vector<Governed>& governed() {
       {"use packing=", {"packingType", "typeOfPacking", "dataRepresentationTemplateNumber"}},
       {"use missing=", {"bitmapPresent", "bitMapIndicator", "missingValue"}},
       {"use put", {"values", "codedValues"}},
-      {"use base=", {"dataDate", "dataTime", "year", "month", "day", "hour", "minute", "second"}},
+      {"use base=",
+       {"dataDate", "dataTime", "year", "month", "day", "hour", "minute", "second", "yearOfCentury",
+        "centuryOfReferenceTimeOfData"}},
       {"the step's lead gives it",
        {"step", "stepRange", "startStep", "endStep", "stepUnits", "forecastTime",
-        "indicatorOfUnitOfTimeRange"}},
+        "indicatorOfUnitOfTimeRange", "unitOfTimeRange", "P1", "P2"}},
+      {"statistic= gives it", {"timeRangeIndicator"}},
       {"statistic= and since= give it", {"lengthOfTimeRange", "indicatorOfUnitForTimeRange"}},
   };
   return table;
@@ -49,16 +52,6 @@ Status check_governed(const codec::Keys& keys) {
       if (std::find(entry.keys.begin(), entry.keys.end(), key) != entry.keys.end())
         return {Code::argument, cat("key '", key, "' = ", value, " cannot be set: ", entry.instead)};
   return {};
-}
-
-Status no_such_key(const Handle& handle, std::string_view key, std::string_view value) {
-  return {Code::format, cat("key '", key, "' = ", value,
-                            " is neither an option nor a key that GRIB messages of this field have",
-                            did_you_mean(key, handle.keys(), "it may belong to another template"))};
-}
-
-Status fail(int error, std::string_view key, std::string_view value, std::string_view hint) {
-  return {Code::format, cat("key '", key, "' = ", value, ": ", reason(error), "; ", hint)};
 }
 
 // Returns true if ecCodes numbers the layers of this type by their bottoms: its definitions of
@@ -103,7 +96,7 @@ Status take(codec::Keys& keys, std::initializer_list<std::string_view> names, Gi
 Status check_octet(std::string_view what, std::optional<long> value) {
   if (!value || (*value >= 0 && *value <= 254)) return {};
   return {Code::format,
-          cat(what, " ", *value, " does not fit the one octet that GRIB2 has for it (0 to 254)")};
+          cat(what, " ", *value, " does not fit the one octet that GRIB has for it (0 to 254)")};
 }
 
 Status resolve_ensemble(Request& request) {
@@ -255,7 +248,7 @@ class Builder {
 };
 
 Status Builder::set(const std::string& key, long value, std::string_view hint) {
-  if (const int error = handle_->set(key, value); error != 0) return fail(error, key, cat(value), hint);
+  if (const int error = handle_->set(key, value); error != 0) return key_fails(error, key, cat(value), hint);
   wanted_.emplace_back(key, cat(value));
   return {};
 }
@@ -272,8 +265,8 @@ Status Builder::origin(Handle& own) const {
        {"generatingProcessIdentifier", 255}}};
   for (const auto& [key, value] : keys) {
     if (const int error = own.set(key, value); error != 0)
-      return fail(error, key, cat(value),
-                  "ecCodes' sample 'GRIB2' lacks the key: check ECCODES_SAMPLES_PATH");
+      return key_fails(error, key, cat(value),
+                       "ecCodes' sample 'GRIB2' lacks the key: check ECCODES_SAMPLES_PATH");
   }
   return {};
 }
@@ -285,7 +278,7 @@ Status Builder::begin() {
   if (!own.is_ok()) return own.status();
   const std::string packing = stream_.packing == "ccsds" ? "grid_ccsds" : "grid_simple";
   if (const int error = own->set("packingType", packing); error != 0)
-    return fail(error, "packingType", packing, "this ecCodes cannot; choose packing=simple");
+    return key_fails(error, "packingType", packing, "this ecCodes cannot; choose packing=simple");
   wanted_.emplace_back("packingType", packing);
   TR_TRY(origin(*own));
   Result<Parts> parts = cut(own->message());
@@ -311,7 +304,7 @@ Status Builder::early_keys() {
   for (const auto& [key, value] : request_.stream_keys) {
     if (key == "gridName" || key == "isOctahedral") continue;  // named_grid() makes other keys of these two
     if (const int error = handle_->set_text(key, value); error != 0 && !is_absent(error))
-      return fail(error, key, value, "correct the stream's keys=");
+      return key_fails(error, key, value, "correct the stream's keys=");
   }
   return {};
 }
@@ -371,7 +364,7 @@ Status Builder::level_type() {
   // ecCodes accepts an unknown type without an error, and keeps the old one.
   if (error == 0 && handle_->text("typeOfLevel") == request_.level_type) return {};
   if (error != 0)
-    return fail(error, "typeOfLevel", request_.level_type, "ecCodes does not know this type of level");
+    return key_fails(error, "typeOfLevel", request_.level_type, "ecCodes does not know this type of level");
   return {
       Code::format,
       cat("ecCodes does not know the type of level '", request_.level_type,
@@ -393,7 +386,7 @@ Status Builder::parameter() {
             at == "0" ? "" : ":" + at, ": define it there, or by another name"));
   }
   const bool instant = field_.statistic.process == codec::Process::instant;
-  return fail(
+  return key_fails(
       error, "shortName", field_.name,
       instant ? "ecCodes knows no such name for a value at one instant; if it is accumulated, averaged or "
                 "extreme, say "
@@ -410,9 +403,9 @@ Status Builder::coefficients() {
       field_.levels.coefficients.empty() && hybrid ? sample_pv_ : field_.levels.coefficients;
   if (pv.empty()) return {};
   if (const int error = handle_->set("PVPresent", 1L); error != 0)
-    return fail(error, "PVPresent", "1", "no room for coefficients");
+    return key_fails(error, "PVPresent", "1", "no room for coefficients");
   if (const int error = handle_->set("pv", std::span<const double>(pv)); error != 0)
-    return fail(error, "pv", cat(pv.size(), " values"), "GRIB2 holds at most 65535 coefficients");
+    return key_fails(error, "pv", cat(pv.size(), " values"), "GRIB2 holds at most 65535 coefficients");
   wanted_.emplace_back("NV", cat(pv.size()));
   const std::vector<double> got = handle_->numbers("pv");
   for (std::size_t i = 0; i < pv.size(); ++i) {
@@ -429,8 +422,8 @@ Status Builder::surface(const std::string& which, double value) {
   if (!surface.is_ok()) return surface.status();
   const int error = set_surface(*handle_, which, *surface);
   return error == 0 ? Status()
-                    : fail(error, cat("scaledValueOf", which, "FixedSurface"), cat(value),
-                           "choose another type of level");
+                    : key_fails(error, cat("scaledValueOf", which, "FixedSurface"), cat(value),
+                                "choose another type of level");
 }
 
 // Sets the surfaces of a level. Runs after parameter(), because a name may set a level of its own (2t: 2 m
@@ -462,7 +455,7 @@ Status Builder::late_keys(const codec::Keys& keys) {
     if (matches(*handle_, wanted_.back()) && !key.starts_with("set") && !key.starts_with("delete")) continue;
     const int error = handle_->set_text(key, value);
     if (is_absent(error)) return no_such_key(*handle_, key, value);
-    if (error != 0) return fail(error, key, value, "correct keys=; the key may be read-only");
+    if (error != 0) return key_fails(error, key, value, "correct keys=; the key may be read-only");
   }
   return {};
 }
@@ -476,7 +469,8 @@ Result<Bytes> Builder::locate(const std::string& key, int width, long one, long 
     Result<Handle> copy = Handle::from_message(handle_->message());
     if (!copy.is_ok()) return copy.status();
     if (const int error = copy->set(key, values[static_cast<std::size_t>(i)]); error != 0)
-      return fail(error, key, cat(values[static_cast<std::size_t>(i)]), "the template cannot hold a lead");
+      return key_fails(error, key, cat(values[static_cast<std::size_t>(i)]),
+                       "the template cannot hold a lead");
     const auto message = copy->message();
     messages[i].assign(message.begin(), message.end());
   }
@@ -633,6 +627,16 @@ Result<Field> Builder::build_on(Base& base) {
 
 }  // namespace
 
+Status no_such_key(const Handle& handle, std::string_view key, std::string_view value) {
+  return {Code::format, cat("key '", key, "' = ", value,
+                            " is neither an option nor a key that GRIB messages of this field have",
+                            did_you_mean(key, handle.keys(), "it may belong to another template"))};
+}
+
+Status key_fails(int error, std::string_view key, std::string_view value, std::string_view hint) {
+  return {Code::format, cat("key '", key, "' = ", value, ": ", reason(error), "; ", hint)};
+}
+
 LevelSurfaces surfaces_of(const Request& request, std::size_t level) {
   const codec::Levels& levels = request.field->levels;
   const double value = levels.values[level];
@@ -688,8 +692,8 @@ Result<Request> resolve(const codec::StreamDefinition& stream, const codec::Fiel
   TR_TRY(check_governed(field.keys));
   TR_TRY(check_governed(field.georeference.keys));
   for (const auto& [key, value] : field.keys)
-    request.named_by_keys =
-        request.named_by_keys || key == "parameterNumber" || key == "paramId" || key == "shortName";
+    request.named_by_keys = request.named_by_keys || key == "parameterNumber" || key == "paramId" ||
+                            key == "shortName" || key == "indicatorOfParameter";
   TR_TRY(resolve_ensemble(request));
   TR_TRY(check_levels(request));
   return request;

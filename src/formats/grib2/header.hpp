@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/codec/definition.hpp"
+#include "formats/codec/codec.hpp"
 #include "formats/grib2/handle.hpp"
 #include "formats/grib2/sections.hpp"
 #include "formats/grib2/time.hpp"
@@ -111,7 +111,15 @@ void put_healpix(const HealpixField& from, Field& field);
 void pack(const Field& field, Packer& out);
 /// Unpacks a field that another rank has packed. Code::corrupt if the bytes do not belong to `definition`.
 Result<Field> unpack_field(const codec::StreamDefinition& stream, const codec::FieldDefinition& definition,
-                           Unpacker& in);
+                           Unpacker& in, bool (*is_sound)(const Field&));
+/// Returns Code::format for a calendar that GRIB does not have, and Code::settings for a packing that is none
+/// of `packings`. `edition` is its name in error texts.
+Status check_stream(const codec::StreamDefinition& stream, std::string_view edition,
+                    const std::vector<std::string_view>& packings);
+/// Returns Code::argument if a record's interval contradicts since= of its field.
+Status check_since(const Field& field, const codec::RecordKey& key);
+/// Returns true if the octets that records of GRIB2 change lie in the field's header.
+bool has_all_octets(const Field& field);
 /// Returns a field with the members that follow from the definitions alone. The header is empty.
 Field field_of(const codec::StreamDefinition& stream, const codec::FieldDefinition& definition);
 
@@ -120,9 +128,11 @@ Field field_of(const codec::StreamDefinition& stream, const codec::FieldDefiniti
 Result<Request> resolve(const codec::StreamDefinition& stream, const codec::FieldDefinition& field);
 
 /// Sets the grid of `field` from `keys` (and from the sample that the handle was opened with, if
-/// `from_sample`). Adds the keys to `wanted`, for reading them back.
+/// `from_sample`). Adds the keys to `wanted`, for reading them back. `edition` is that of the handle.
 Status set_grid(Handle& handle, const codec::FieldDefinition& field, const codec::Keys& keys,
-                bool from_sample, codec::Keys& wanted);
+                bool from_sample, codec::Keys& wanted, int edition = 2);
+/// Returns the parts of a degree in which an edition holds angles.
+constexpr double parts_of_degree(int edition) { return edition == 1 ? 1e3 : 1e6; }
 /// Returns the keys that give the grid: those of the georeference, or else the field's own, or else the
 /// stream's.
 codec::Keys grid_keys(const Request& request);
@@ -163,6 +173,15 @@ bool matches(const Handle& handle, const Wanted& wanted);
 /// Afterwards it holds the message of the last level.
 Status verify(const Field& field, const Request& request, const codec::Keys& wanted, bool time_is_known,
               std::optional<Handle>& handle);
+/// Reads all keys back from the message. Returns the error for the first that is different.
+Status read_back(const Handle& handle, const codec::Keys& wanted);
+/// Makes the error for a key that ecCodes does not set: it returned `error`.
+Status key_fails(int error, std::string_view key, std::string_view value, std::string_view hint);
+/// Makes the error for a key that the message does not have.
+Status no_such_key(const Handle& handle, std::string_view key, std::string_view value);
+/// Returns true if a key of the field's sets the levels. The levels are then checked by reading back this
+/// key.
+bool levels_by_keys(const Request& request);
 /// Makes the error for a key that reads back differently.
 Status differs(const Handle& handle, const Wanted& wanted, std::string_view hint);
 

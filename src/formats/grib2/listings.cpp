@@ -6,6 +6,8 @@
 #include <cstring>
 #include <optional>
 
+#include "formats/grib2/edition1/sections.hpp"
+#include "formats/grib2/edition1/time.hpp"
 #include "formats/grib2/handle.hpp"
 #include "ground/base/text.hpp"
 
@@ -20,7 +22,7 @@ constexpr Bytes header_length = 5;  // length and number
 constexpr Bytes longest_section = 64 << 20;
 
 Status no_message(Bytes offset, std::string_view why) {
-  return {Code::corrupt, cat("at byte ", offset, " stands no whole GRIB2 message: ", why)};
+  return {Code::corrupt, cat("at byte ", offset, " stands no whole GRIB message: ", why)};
 }
 
 /// Appends `length` bytes of the file, from `at` on, to `to`. Returns false if the file has fewer.
@@ -63,6 +65,10 @@ std::string step_text(const std::vector<std::int64_t>& times) {
 /// that, ecCodes 2.28 answers in hours: it rounds, or fails and prints an error to standard error. Its
 /// answers in other units have no letter, so step_text() writes the step anew.
 std::optional<std::string> step_of(Handle& handle) {
+  if (handle.integer("edition") == 1) {
+    const std::int64_t end = edition1::read_time(handle.message()).end;
+    return end < 0 ? handle.text("mars.step") : step_text({end});
+  }
   constexpr long minutes = 0, seconds = 13;
   std::optional<long> units[]{handle.integer("indicatorOfUnitOfTimeRange"), std::nullopt};
   if (handle.has("indicatorOfUnitForTimeRange")) units[1] = handle.integer("indicatorOfUnitForTimeRange");
@@ -84,6 +90,40 @@ std::optional<std::string> step_of(Handle& handle) {
     times.push_back(*time);
   }
   return step_text(times);
+}
+
+/// Returns a number of three octets of the file.
+Result<std::uint64_t> length_at(const codec::ReadBytes& read, Bytes at) {
+  ByteVector octets;
+  const Result<bool> got = append(read, at, 3, octets);
+  TR_TRY(got.status());
+  return *got ? get_number(octets.data(), 3) : 0;
+}
+
+/// Reads sections 0 to 2 of a message of GRIB1, and the lengths of the others.
+Result<ValuelessMessage> edition_1_without_values(const codec::ReadBytes& read, Bytes offset) {
+  Bytes at = static_cast<Bytes>(edition1::product_at);
+  for (int number = 1; number <= 2; ++number) {
+    const Result<std::uint64_t> length = length_at(read, offset + at);
+    TR_TRY(length.status());
+    at += static_cast<Bytes>(*length);
+  }
+  ByteVector bytes;
+  const Result<bool> got = append(read, offset, at, bytes);
+  TR_TRY(got.status());
+  if (!*got) return no_message(offset, "it is cut short");
+  const Result<ByteVector> head = edition1::head_of(bytes);
+  if (!head.is_ok()) return no_message(offset, head.status().text());
+  if ((bytes[edition1::flags_at] & edition1::has_bitmap) != std::byte{}) {
+    const Result<std::uint64_t> bitmap = length_at(read, offset + at);
+    TR_TRY(bitmap.status());
+    at += static_cast<Bytes>(*bitmap);
+  }
+  const Result<std::uint64_t> data = length_at(read, offset + at);
+  TR_TRY(data.status());
+  const Bytes whole =
+      edition1::lengths_of(get_number(&bytes[edition1::total_length_at], 3), *data, at).message;
+  return ValuelessMessage{edition1::constant_message(*head), whole};
 }
 
 }  // namespace
@@ -133,11 +173,22 @@ Result<ListedMessage> read_message(const codec::ReadBytes& read, Bytes offset) {
   return message;
 }
 
-Result<std::string> ecmwf_line(const codec::ReadBytes& read, std::int64_t /*number*/, Bytes offset) {
+Result<ValuelessMessage> read_without_values(const codec::ReadBytes& read, Bytes offset) {
+  constexpr Bytes edition_octet = 7;
+  ByteVector edition(1);
+  const Result<Bytes> got = read(edition, offset + edition_octet);
+  TR_TRY(got.status());
+  if (*got == 1 && edition[0] == std::byte{1}) return edition_1_without_values(read, offset);
   const Result<ListedMessage> message = read_message(read, offset);
   TR_TRY(message.status());
+  return ValuelessMessage{constant_message(message->parts, 0), message->length};
+}
+
+Result<std::string> ecmwf_line(const codec::ReadBytes& read, std::int64_t /*number*/, Bytes offset) {
+  const Result<ValuelessMessage> message = read_without_values(read, offset);
+  TR_TRY(message.status());
   const std::unique_lock definitions = lock_definitions();
-  Result<Handle> handle = Handle::from_message(constant_message(message->parts, 0));
+  Result<Handle> handle = Handle::from_message(message->message);
   TR_TRY(handle.status());
   std::string line = "{";
   const auto add = [&](std::string_view name, const std::optional<std::string>& value) {

@@ -18,6 +18,15 @@ struct ListedMessage {
 /// Reads the message at an offset, without its values. Returns Code::corrupt if no message is there.
 Result<ListedMessage> read_message(const codec::ReadBytes& read, Bytes offset);
 
+/// A message with constant values in place of its own.
+struct ValuelessMessage {
+  ByteVector message;
+  Bytes length = 0;  // of the message in the file
+};
+/// Reads the message of either edition at an offset, without its values. Returns Code::corrupt if no message
+/// is there.
+Result<ValuelessMessage> read_without_values(const codec::ReadBytes& read, Bytes offset);
+
 /// Returns the line that `wgrib2 -s` prints for a message. Returns Code::format for product definition
 /// templates, levels and time ranges for which this module does not know the line.
 Result<std::string> wgrib2_line(const codec::ReadBytes& read, std::int64_t number, Bytes offset);
@@ -58,6 +67,13 @@ inline std::vector<codec::Listing> listings() {
            {},
            cfgrib_entry_end,
            codec::Enclosure{cfgrib_head(), cfgrib_tail, "cfgrib.messages"}}};
+}
+
+/// Returns the listings of GRIB1: wgrib2 reads none of its messages.
+inline std::vector<codec::Listing> listings_of_edition_1() {
+  std::vector<codec::Listing> kinds = listings();
+  std::erase_if(kinds, [](const codec::Listing& each) { return each.word == "wgrib2"; });
+  return kinds;
 }
 
 }  // namespace tailrace::grib2

@@ -95,7 +95,7 @@ double reference_below(double value) {
   return static_cast<double>(nearest);
 }
 
-std::optional<Scaling> scaling_for(const Range& range, int bits) {
+std::optional<Scaling> scaling_for(const Range& range, int bits, const References& references) {
   // Like ecCodes, scales by powers of ten (D) until an E from -127 to 127 can express the range.
   const double codes = std::ldexp(1.0, bits) - 1;
   const double narrowest = std::ldexp(codes, -largest_scale);
@@ -115,8 +115,8 @@ std::optional<Scaling> scaling_for(const Range& range, int bits) {
     least = range.least * decimal;
     most = range.most * decimal;
   }
-  if (std::fabs(least) > FLT_MAX) return std::nullopt;
-  scaling.reference = reference_below(least);
+  if (std::fabs(least) > references.largest) return std::nullopt;
+  scaling.reference = references.below(least);
   const std::optional<int> scale = binary_scale(most - scaling.reference, bits);
   if (!scale) return std::nullopt;
   scaling.binary = *scale;
@@ -134,13 +134,13 @@ double error_of(const Scaling& scaling, const Range& range) {
   return step_of(scaling) / 2 + rounding;
 }
 
-std::optional<Scaling> scaling_within(const Range& range, double accuracy) {
+std::optional<Scaling> scaling_within(const Range& range, double accuracy, const References& references) {
   // The number of steps of twice the accuracy in the range gives a lower bound of the bits. From there on
   // each number of bits is tried.
   const double steps = (range.most - range.least) / 2 / accuracy;
   int bits = steps > 1 ? std::min(std::ilogb(steps), most_bits) : 1;
   for (bits = std::max(bits, 1); bits <= most_bits; ++bits) {
-    const std::optional<Scaling> scaling = scaling_for(range, bits);
+    const std::optional<Scaling> scaling = scaling_for(range, bits, references);
     if (scaling && error_of(*scaling, range) <= accuracy) return scaling;
   }
   return std::nullopt;

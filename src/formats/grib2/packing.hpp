@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <cfloat>
 #include <optional>
+#include <string_view>
 
 #include "formats/grib2/packing/loops.hpp"
 
@@ -23,9 +25,18 @@ Index compact(Value* values, Index count, double missing, ByteVector& bitmap);
 /// `value`.
 double reference_below(double value);
 
+/// The numbers that an edition of GRIB has for reference values.
+struct References {
+  std::string_view type;                      // their name
+  double (*below)(double) = reference_below;  // returns the largest of them that is not above a value
+  double largest = FLT_MAX;
+};
+inline constexpr References float32_references{"float32"};
+
 /// Returns the scaling (R, E and D of GRIB) that ecCodes chooses for values in `range` and codes of `bits`,
 /// or nothing if the values do not fit.
-std::optional<Scaling> scaling_for(const Range& range, int bits);
+std::optional<Scaling> scaling_for(const Range& range, int bits,
+                                   const References& references = float32_references);
 
 /// Returns the difference between the values of two codes that follow one another.
 double step_of(const Scaling& scaling);
@@ -36,7 +47,8 @@ double error_of(const Scaling& scaling, const Range& range);
 
 /// Returns the scaling with the fewest bits (1 to `most_bits`) whose error is at most `accuracy`, or nothing
 /// if `most_bits` do not suffice.
-std::optional<Scaling> scaling_within(const Range& range, double accuracy);
+std::optional<Scaling> scaling_within(const Range& range, double accuracy,
+                                      const References& references = float32_references);
 
 /// Returns the number of octets of `count` codes of `bits`.
 Bytes packed_length(Index count, int bits);

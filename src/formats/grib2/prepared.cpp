@@ -14,14 +14,18 @@ bool lies_within(const ByteVector& head, Bytes at, Bytes width) {
   return at >= 0 && at <= static_cast<Bytes>(head.size()) - width;
 }
 
-bool is_sound(const TimeOffsets& time, const ByteVector& head, bool statistic) {
+}  // namespace
+
+bool has_all_octets(const Field& field) {
+  constexpr std::size_t least_representation = 20;  // up to the octet with the number of bits
+  if (field.parts.representation.size() < least_representation) return false;
+  const TimeOffsets& time = field.time;
+  const ByteVector& head = field.parts.head;
   if (!lies_within(head, time.unit, 1) || !lies_within(head, time.forecast_time, 4)) return false;
-  if (!statistic) return time == TimeOffsets{time.unit, time.forecast_time};
+  if (!field.statistic) return time == TimeOffsets{time.unit, time.forecast_time};
   return lies_within(head, time.end_time, 7) && lies_within(head, time.range_unit, 1) &&
          lies_within(head, time.range_length, 4);
 }
-
-}  // namespace
 
 void pack(const Field& field, Packer& out) {
   out.put_text(field.definition.name).put(field.definition.elements());
@@ -39,7 +43,7 @@ void pack(const Field& field, Packer& out) {
 }
 
 Result<Field> unpack_field(const codec::StreamDefinition& stream, const codec::FieldDefinition& definition,
-                           Unpacker& in) {
+                           Unpacker& in, bool (*is_sound)(const Field&)) {
   Field field = field_of(stream, definition);
   const bool is_its_own = in.get_text() == definition.name && in.get<Index>() == definition.elements();
   field.parts = {in.get_list<std::byte>(), in.get_list<std::byte>()};
@@ -47,13 +51,11 @@ Result<Field> unpack_field(const codec::StreamDefinition& stream, const codec::F
   const auto counts = in.get_list<std::uint32_t>();
   const auto offsets = in.get_list<std::uint32_t>();
   const auto values = in.get_bytes();
-  constexpr std::size_t least_representation = 20;  // up to the octet with the number of bits
   bool sound = in.ok() && is_its_own && in.rest().empty() &&
                counts.size() == definition.levels.values.size() && offsets.size() == values.size() &&
-               field.parts.representation.size() >= least_representation &&
-               is_sound(field.time, field.parts.head, field.statistic) &&
-               std::all_of(offsets.begin(), offsets.end(),
-                           [&](std::uint32_t at) { return at < field.parts.head.size(); });
+               is_sound(field) && std::all_of(offsets.begin(), offsets.end(), [&](std::uint32_t at) {
+                 return at < field.parts.head.size();
+               });
   std::size_t next = 0;
   for (const std::uint32_t count : counts) {
     sound = sound && count <= offsets.size() - next;

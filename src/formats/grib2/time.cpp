@@ -36,7 +36,7 @@ Result<Interval> in_seconds(const TimeAxis& axis, std::int64_t start, std::int64
   for (const std::int64_t lead : {start, end}) {
     if (!axis.seconds(lead))
       return Status(Code::format,
-                    cat(axis.at(lead), " is no whole second, the shortest time that GRIB2 holds"));
+                    cat(axis.at(lead), " is no whole second, the shortest time that GRIB holds"));
   }
   return Interval{*axis.seconds(start), *axis.seconds(end)};
 }

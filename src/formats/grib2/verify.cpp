@@ -11,12 +11,12 @@ namespace tailrace::grib2 {
 
 namespace {
 
-bool same_number(const std::string& key, double wanted, double got) {
-  // GRIB2 stores angles in millionths of a degree, and longitudes from 0 to 360.
+bool same_number(const std::string& key, double wanted, double got, double angle = 1.000001e-6) {
+  // Longitudes are stored from 0 to 360.
   if (key.find("itude") != std::string::npos || key.ends_with("InDegrees")) {
     const double off = std::fabs(wanted - got);
     const bool turns = key.starts_with("longitude") || key.starts_with("LoV");
-    return off <= 1.000001e-6 || (turns && std::fabs(off - 360) <= 1.000001e-6);
+    return off <= angle || (turns && std::fabs(off - 360) <= angle);
   }
   return std::fabs(wanted - got) <= 1e-7 * std::max(std::fabs(wanted), std::fabs(got));
 }
@@ -60,13 +60,6 @@ std::string hint_for(const Handle& handle, const std::string& key) {
   return "leave the key out, or find the key that overrides it";
 }
 
-Status check_all(const Handle& handle, const codec::Keys& wanted) {
-  for (const Wanted& each : wanted) {
-    if (!matches(handle, each)) return differs(handle, each, hint_for(handle, each.first));
-  }
-  return {};
-}
-
 Status check_surface(const Handle& handle, const Request& request, const std::string& which, double value) {
   const Result<Surface> wanted = surface_on(handle, request, which, value);
   if (!wanted.is_ok()) return wanted.status();
@@ -78,15 +71,6 @@ Status check_surface(const Handle& handle, const Request& request, const std::st
                                handle.integer(cat("scaleFactorOf", which, "FixedSurface")) == wanted->scale;
   if (right) return {};
   return differs(handle, {which == "First" ? "level" : "bottomLevel", cat(value)}, hint_for(handle, "level"));
-}
-
-// Returns true if a key of the user's sets the levels. The levels are then checked by reading back this key.
-bool levels_by_keys(const Request& request) {
-  for (const auto& [key, value] : request.field_keys) {
-    if (key.find("FixedSurface") != std::string::npos || key == "level" || key.ends_with("Level"))
-      return true;
-  }
-  return false;
 }
 
 /// Gives a handle the parameter of `message`. In almost every template the octets behind its number are the
@@ -125,7 +109,7 @@ Status check_level(const Handle& handle, const Field& field, const Request& requ
   const std::string type = handle.text("typeOfLevel").value_or("unknown");
   if (!same_level_type(request.level_type, type)) wanted.emplace_back("typeOfLevel", request.level_type);
   if (!request.named_by_keys) wanted.emplace_back("shortName", field.definition.name);
-  TR_TRY(check_all(handle, wanted));
+  TR_TRY(read_back(handle, wanted));
   if (levels_by_keys(request)) return {};
   const LevelSurfaces surfaces = surfaces_of(request, level);
   TR_TRY(check_surface(handle, request, "First", surfaces.first));
@@ -155,10 +139,25 @@ Status check_time(Handle& handle, const Field& field, const Interval& interval) 
     wanted.emplace_back("dayOfEndOfOverallTimeInterval", cat(valid.day));
     wanted.emplace_back("secondOfEndOfOverallTimeInterval", cat(valid.second));
   }
-  return check_all(handle, wanted);
+  return read_back(handle, wanted);
 }
 
 }  // namespace
+
+Status read_back(const Handle& handle, const codec::Keys& wanted) {
+  for (const Wanted& each : wanted) {
+    if (!matches(handle, each)) return differs(handle, each, hint_for(handle, each.first));
+  }
+  return {};
+}
+
+bool levels_by_keys(const Request& request) {
+  for (const auto& [key, value] : request.field_keys) {
+    if (key.find("FixedSurface") != std::string::npos || key == "level" || key.ends_with("Level"))
+      return true;
+  }
+  return false;
+}
 
 bool matches(const Handle& handle, const Wanted& wanted) {
   const auto& [key, value] = wanted;
@@ -171,7 +170,10 @@ bool matches(const Handle& handle, const Wanted& wanted) {
   if (const auto integer = as_integer(value); integer && handle.integer(key) == integer) return true;
   if (const auto number = as_number(value)) {
     const auto got = handle.number(key);
-    return got && same_number(key, *number, *got);
+    if (!got) return false;
+    // GRIB1 rounds angles to thousandths of a degree, GRIB2 to millionths.
+    const bool is_coarse = handle.integer("edition") == 1;
+    return is_coarse ? same_number(key, *number, *got, 0.5000001e-3) : same_number(key, *number, *got);
   }
   return false;
 }
@@ -211,7 +213,7 @@ Status verify(const Field& field, const Request& request, const codec::Keys& wan
       handle = std::move(*fresh);
     }
     TR_TRY(check_level(*handle, field, request, level));
-    if (level == 0) TR_TRY(check_all(*handle, wanted));
+    if (level == 0) TR_TRY(read_back(*handle, wanted));
   }
   if (time_is_known) return check_time(*handle, field, {0, length});
   // These leads cover every unit, an empty interval, and an interval that begins after the base time.

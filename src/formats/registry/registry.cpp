@@ -11,6 +11,7 @@
 #include "formats/encoders/codec.hpp"
 #include "formats/encoders/table.hpp"
 #include "formats/grib2/codec.hpp"
+#include "formats/grib2/edition1/codec.hpp"
 #include "formats/grib2/reading/front_end.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
@@ -33,10 +34,16 @@ namespace {
 constexpr auto* make_grib2 = grib2::make;
 constexpr auto* list_grib2 = grib2::listings;
 constexpr auto* check_grib2 = grib2::check_keys;
+constexpr auto* make_grib1 = grib2::edition1::make;
+constexpr auto* list_grib1 = grib2::listings_of_edition_1;
+constexpr auto* check_grib1 = grib2::edition1::check_keys;
 #else
 constexpr std::nullptr_t make_grib2 = nullptr;
 constexpr auto* list_grib2 = +[] { return std::vector<codec::Listing>(); };
 constexpr std::nullptr_t check_grib2 = nullptr;
+constexpr std::nullptr_t make_grib1 = nullptr;
+constexpr auto* list_grib1 = list_grib2;
+constexpr std::nullptr_t check_grib1 = nullptr;
 #endif
 constexpr std::string_view no_eccodes =
     "built without ecCodes; install libeccodes-dev and configure again with -DTAILRACE_GRIB=ON";
@@ -143,10 +150,29 @@ Status no_such_format(std::string_view text) {
               ", or the name of an encoder that tr_encoder_register was given before on every rank")};
 }
 
+/// Adds the names that users may ask for although no format has them here.
+std::vector<Format> with_names_of_others(std::vector<Format> formats) {
+  const std::vector<Format> others{
+      {.name = "NetCDF",
+       .why = "called cdf5 here (netcdf4 is compressed; cdf2 and cdf1 are for older readers)",
+       .endings = {".ncdf", ".ncd", ".ncf", ".nc3", ".nc5", ".cdf1", ".cdf2", ".cdf5", ".netcdf3"},
+       .asked_as = {"netcdf", "netcdf3", "nc", "cdf"}},
+      {.name = "NetCDF-4",
+       .why = "called netcdf4 here",
+       .endings = {".ncdf4", ".cdf4", ".netcdf4", ".nc4c"},
+       .asked_as = {"nc4", "netcdf-4"}},
+      {.name = "HDF5",
+       .why = "called netcdf4 here, as it is HDF5",
+       .endings = {".hdf"},
+       .asked_as = {"hdf5", "hdf", "h5"}}};
+  formats.insert(formats.end(), others.begin(), others.end());
+  return formats;
+}
+
 }  // namespace
 
 const std::vector<Format>& all() {
-  static const auto& formats = *new const std::vector<Format>{
+  static const auto& formats = *new const std::vector<Format>(with_names_of_others({
       {.name = grib2::format_name,
        .make = make_grib2,
        .why = no_eccodes,
@@ -155,6 +181,15 @@ const std::vector<Format>& all() {
        .options = grib2::options(),
        .listings = list_grib2(),
        .check_keys = check_grib2,
+       .reading = &grib2::front_end},
+      {.name = grib2::edition1::format_name,
+       .make = make_grib1,
+       .why = no_eccodes,
+       .about = "GRIB [edition 1](#grib1), as archives ask for it",
+       .endings = {".grib1", ".grb1"},
+       .options = grib2::edition1::options(),
+       .listings = list_grib1(),
+       .check_keys = check_grib1,
        .reading = &grib2::front_end},
       {.name = "raw",
        .make = raw::make,
@@ -184,20 +219,7 @@ const std::vector<Format>& all() {
        .check_goes_on = go_on_zarr,
        .store = &zarr::store_kind,
        .reading = &zarr::front_end},
-      {.name = "NetCDF",
-       .why = "called cdf5 here (netcdf4 is compressed; cdf2 and cdf1 are for older readers)",
-       .endings = {".ncdf", ".ncd", ".ncf", ".nc3", ".nc5", ".cdf1", ".cdf2", ".cdf5", ".netcdf3"},
-       .asked_as = {"netcdf", "netcdf3", "nc", "cdf"}},
-      {.name = "NetCDF-4",
-       .why = "called netcdf4 here",
-       .endings = {".ncdf4", ".cdf4", ".netcdf4", ".nc4c"},
-       .asked_as = {"nc4", "netcdf-4"}},
-      {.name = "HDF5",
-       .why = "called netcdf4 here, as it is HDF5",
-       .endings = {".hdf"},
-       .asked_as = {"hdf5", "hdf", "h5"}},
-      {.name = "GRIB1", .why = absent, .endings = {".grib1", ".grb1"}, .asked_as = {"grib1", "grb1"}},
-  };
+  }));
   return formats;
 }
 
@@ -296,8 +318,11 @@ Status check_can_finish(std::string_view name) {
 
 std::vector<codec::Listing> listings() {
   std::vector<codec::Listing> found;
-  for (const Format& format : all())
-    found.insert(found.end(), format.listings.begin(), format.listings.end());
+  for (const Format& format : all()) {
+    // Formats share a kind of listing if one tool reads both.
+    for (const codec::Listing& each : format.listings)
+      if (std::ranges::find(found, each.word, &codec::Listing::word) == found.end()) found.push_back(each);
+  }
   return found;
 }
 
@@ -309,7 +334,14 @@ Result<codec::Listing> listing(std::string_view name, std::string_view word) {
   std::vector<std::string_view> words;
   for (const codec::Listing& each : format->listings) words.push_back(each.word);
   const Result<std::size_t> found = parse_choice(word, words);
-  TR_TRY(found.status());
+  if (!found.is_ok()) {
+    for (const Format& other : all()) {
+      if (std::ranges::find(other.listings, word, &codec::Listing::word) != other.listings.end())
+        return Status(Code::settings, cat("\"", word, "\" finds records of format=", other.name,
+                                          " alone; format=", name, " takes ", list_of(words, "")));
+    }
+    return found.status();
+  }
   return format->listings[*found];
 }
 

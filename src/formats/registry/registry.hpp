@@ -30,7 +30,7 @@ struct Finishing {
   Result<std::unique_ptr<codec::Codec>> (*reopen)(std::span<const std::byte> head) = nullptr;
 };
 
-/// A format of streams, or a name that users may ask for although no format has it here (NetCDF, GRIB1).
+/// A format of streams, or a name that users may ask for although no format has it here (NetCDF).
 struct Format {
   std::string_view name;  // as users write it behind format=
   Result<std::unique_ptr<codec::Codec>> (*make)(const codec::StreamDefinition&) = nullptr;

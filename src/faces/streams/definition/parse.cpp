@@ -82,6 +82,16 @@ const formats::Format& format_with_keys() {
   return *std::find_if(all.begin(), all.end(), [](const auto& each) { return !each.options.keys.empty(); });
 }
 
+/// Returns "KIND keys are taken with format=NAME, NAME": the kind of keys of the first format that has any.
+std::string about_keys() {
+  const std::string_view kind = format_with_keys().options.keys;
+  std::string names;
+  for (const formats::Format& each : formats::all()) {
+    if (each.options.keys == kind) names += cat(names.empty() ? "" : ", ", each.name);
+  }
+  return cat(kind, " keys are taken with format=", names);
+}
+
 bool is_key_name(std::string_view key) {
   return std::all_of(key.begin(), key.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.' || c == ':' || c == '#';
@@ -135,9 +145,7 @@ Status unknown_key(std::string_view key, std::string_view value, const formats::
   if (near.empty() && std::ranges::find(kAttributes, key) != kAttributes.end() &&
       option_of(format, call.table, "attributes") != nullptr)
     near = cat("; attributes of files and variables are given as attributes=\"", key, "=", value, "\"");
-  const formats::Format& taker = format_with_keys();
-  if (near.empty())
-    near = cat(" (", taker.options.keys, " keys are taken with format=", taker.name, " only)");
+  if (near.empty()) near = cat(" (", about_keys(), " only)");
   return settings_error(cat("unknown key \"", key, "\"", near));
 }
 
@@ -164,7 +172,17 @@ Status check_extra(std::string_view key, std::string_view value, const formats::
 Status check_owner(const Option& given, const formats::Format& format, FormatTable table) {
   if (const codec::FormatOption* const own = option_of(format, table, given.key)) {
     if (own->words.empty()) return {};
-    return parse_choice(given.value, own->words).status().in(text_of(given));
+    const Status known = parse_choice(given.value, own->words).status();
+    if (known.is_ok()) return known;
+    std::string words;
+    for (const std::string_view each : own->words) words += cat(words.empty() ? "" : " or ", each);
+    for (const formats::Format& other : formats::all()) {
+      const codec::FormatOption* const theirs = option_of(other, table, given.key);
+      if (theirs != nullptr && std::ranges::count(theirs->words, std::string_view(given.value)) > 0)
+        return settings_error(cat(text_of(given), " belongs to format=", other.name, "; format=", format.name,
+                                  " takes ", given.key, "=", words));
+    }
+    return known.in(text_of(given));
   }
   std::string owners;
   for (const formats::Format& owner : formats::all())

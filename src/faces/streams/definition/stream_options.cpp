@@ -139,8 +139,8 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
        return settings_status(r.definition.time.set_base());
      }},
     {{"packing", "`simple`", "", "packing=ccsds",
-      "GRIB alone: how it packs numbers. `ccsds` makes smooth fields smaller, and takes about 2 ns a point "
-      "instead of 0.6"},
+      "GRIB alone: how it packs numbers. GRIB2: `ccsds` makes smooth fields smaller, and takes about 2 ns a "
+      "point instead of 0.6. [GRIB1](#grib1): `second_order` does, too; ecCodes packs it"},
      [](auto& r, auto& t) {
        r.definition.packing = t;  // one of the format's words
        return Status();
@@ -221,13 +221,13 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
 
 /// Returns the meaning of format=, in which the registry explains its formats.
 std::string about_format() {
-  return cat(formats::about_formats(),
-             "; or the name of [an encoder of your own](#an-encoder-of-your-own) ([which "
-             "one](choosing-a-format.md)). Without it the end of the pattern decides: ",
-             formats::about_endings(),
-             ". An ending that promises a format which this version lacks (`.grib1`), or which is called "
-             "otherwise here (`.ncdf`), is refused. An option that the format does not take is an error that "
-             "names the format which does");
+  return cat(
+      formats::about_formats(),
+      "; or the name of [an encoder of your own](#an-encoder-of-your-own) ([which "
+      "one](choosing-a-format.md)). Without it the end of the pattern decides: ",
+      formats::about_endings(),
+      ". An ending that promises a format which is called otherwise here (`.ncdf`) is refused. An option "
+      "that the format does not take is an error that names the format which does");
 }
 
 // Options that only some formats have. take_others() stores their values as keys of the format.

@@ -20,14 +20,15 @@ void InformedScaling::spread(Index coded, std::span<const std::byte> bitmap) {
 template <typename Value>
 std::optional<Scaling> InformedScaling::choose(const codec::FieldDefinition& field, const Range& range,
                                                const Value* values, Index coded,
-                                               std::span<const std::byte> bitmap) {
+                                               std::span<const std::byte> bitmap,
+                                               const References& references) {
   if (is_integer(field.type)) {
-    const std::optional<Scaling> whole = scaling_within(range, 0.75);
+    const std::optional<Scaling> whole = scaling_within(range, 0.75, references);
     if (whole) kept_bits_ = codec::KeptBits::all(whole->bits);
     return whole;
   }
   const int bits = informed_bits(field.type);
-  const std::optional<Scaling> fine = scaling_for(range, bits);
+  const std::optional<Scaling> fine = scaling_for(range, bits, references);
   if (!fine) return std::nullopt;
   const auto elements = static_cast<std::size_t>(field.elements());
   if (codes_.capacity() < elements) {  // resize() alone would hold the old memory beside twice as much
@@ -44,7 +45,7 @@ std::optional<Scaling> InformedScaling::choose(const codec::FieldDefinition& fie
   // Fewer bits may come with another power of ten.
   const double widest_step = std::ldexp(step_of(*fine), bits - kept_bits_.bits);
   for (int fewer = kept_bits_.bits; fewer < bits; ++fewer) {
-    const std::optional<Scaling> scaling = scaling_for(range, fewer);
+    const std::optional<Scaling> scaling = scaling_for(range, fewer, references);
     if (!scaling || step_of(*scaling) > widest_step) continue;
     kept_bits_.bits = fewer;
     return scaling;
@@ -54,8 +55,10 @@ std::optional<Scaling> InformedScaling::choose(const codec::FieldDefinition& fie
 }
 
 template std::optional<Scaling> InformedScaling::choose(const codec::FieldDefinition&, const Range&,
-                                                        const float*, Index, std::span<const std::byte>);
+                                                        const float*, Index, std::span<const std::byte>,
+                                                        const References&);
 template std::optional<Scaling> InformedScaling::choose(const codec::FieldDefinition&, const Range&,
-                                                        const double*, Index, std::span<const std::byte>);
+                                                        const double*, Index, std::span<const std::byte>,
+                                                        const References&);
 
 }  // namespace tailrace::grib2

@@ -23,7 +23,8 @@ class InformedScaling {
   /// are; it is empty if they are all. Integers get a step of at most 1, so that they stay as they are.
   template <typename Value>
   std::optional<Scaling> choose(const codec::FieldDefinition& field, const Range& range, const Value* values,
-                                Index coded, std::span<const std::byte> bitmap);
+                                Index coded, std::span<const std::byte> bitmap,
+                                const References& references = float32_references);
   /// Returns the bits that the last record keeps.
   [[nodiscard]] const codec::KeptBits& kept_bits() const { return kept_bits_; }
   /// Returns the memory that choose() needs beside its arguments.

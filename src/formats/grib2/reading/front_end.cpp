@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "formats/grib2/codec.hpp"
+#include "formats/grib2/edition1/codec.hpp"
 #include "formats/grib2/reading/grib_sections.hpp"
 #include "ground/base/text.hpp"
 
@@ -29,7 +30,9 @@ std::string_view text_of(const ByteVector& bytes) {
 /// True if a file begins as GRIB of edition 1 or 2 does, or has lines of a bulletin before it.
 bool fits_grib(const Opening& opening) {
   // A file that a stream has just begun may have no message yet.
-  if (opening.index != nullptr && opening.index->header.format == grib2::format_name) return true;
+  if (opening.index != nullptr && (opening.index->header.format == grib2::format_name ||
+                                   opening.index->header.format == grib2::edition1::format_name))
+    return true;
   const std::string_view head = text_of(opening.head);
   if (head.starts_with("GRIB") || find_message(head, false) != head.npos) return true;
   // Lines of a bulletin may stand before the first message.

@@ -23,6 +23,18 @@ std::string held_text(const Handle& handle, const std::string& key) {
   return handle.is_missing(key) ? "missing" : handle.text(key).value_or("");
 }
 
+/// Returns the extreme that the name of a parameter of GRIB1 tells, or "". Code table 5 has no word for
+/// extremes: their time range indicator says that they belong to an interval, and nothing more.
+std::string extreme_by_name(const Handle& handle) {
+  constexpr long between = 2;
+  if (handle.integer("timeRangeIndicator") != between) return "";
+  const std::string name = handle.text("shortName").value_or("");
+  const auto tells = [&](std::string_view front, std::string_view part) {
+    return name.starts_with(front) || name.find(part) != std::string::npos;
+  };
+  return tells("mn", "min") ? "minimum" : tells("mx", "max") ? "maximum" : "";
+}
+
 /// Returns the word that the user writes in statistic=, or "" for a statistic without one.
 std::string statistic_word(const Handle& handle, int edition) {
   if (edition == 1) {
@@ -31,6 +43,7 @@ std::string statistic_word(const Handle& handle, int edition) {
                                                                     {"avg", "average"},
                                                                     {"max", "maximum"},
                                                                     {"min", "minimum"}}};
+    if (std::string extreme = extreme_by_name(handle); !extreme.empty()) return extreme;
     const std::string type = handle.text("stepType").value_or("");
     const auto word = std::ranges::find_if(words, [&](const auto& each) { return each[0] == type; });
     return word == words.end() ? "" : std::string((*word)[1]);

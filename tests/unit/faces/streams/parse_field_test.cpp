@@ -267,9 +267,10 @@ TEST(parse_field, other_keys_are_grib_keys_in_their_order) {
 TEST(parse_field, raw_fields_have_no_grib_keys) {
   EXPECT_TRUE(mentions(error_of("parameterNumber=3", "raw"), "unknown key \"parameterNumber\""));
   EXPECT_TRUE(mentions(error_of("keys=\"a=1\"", "raw"),
-                       "keys= belongs to format=grib2; format=raw does not take it"));
+                       "keys= belongs to format=grib2, grib1; format=raw does not take it"));
   for (const std::string key : {"accuracy", "relative_accuracy", "bits"})
-    EXPECT_TRUE(mentions(error_of(key + "=2", "raw"), key + "= belongs to format=grib2, cdf5, cdf2, cdf1"));
+    EXPECT_TRUE(
+        mentions(error_of(key + "=2", "raw"), key + "= belongs to format=grib2, grib1, cdf5, cdf2, cdf1"));
   EXPECT_EQ(parsed("levels=hybrid:1-3 level_axis=2", "raw").allocation.level_axis, 2);
 }
 

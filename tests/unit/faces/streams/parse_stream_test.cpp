@@ -227,7 +227,7 @@ TEST(parse_stream, raw_files_have_no_grib_keys_and_no_packing) {
   EXPECT_TRUE(
       mentions(error_of("base=2026-03-01 format=raw centre=98"), "GRIB keys are taken with format=grib2"));
   EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=raw keys=\"a=1\""),
-                       "keys= belongs to format=grib2; format=raw"));
+                       "keys= belongs to format=grib2, grib1; format=raw"));
   EXPECT_TRUE(
       mentions(error_of("base=2026-03-01 format=raw packing=simple"), "packing= belongs to format=grib2"));
 }
@@ -237,6 +237,12 @@ TEST(parse_stream, bad_values_name_their_key) {
   EXPECT_TRUE(
       mentions(error("format=grib3"), "format=grib3: unknown value \"grib3\"; did you mean \"grib2\"?"));
   EXPECT_TRUE(mentions(error("packing=cssds"), "did you mean \"ccsds\"?"));
+  EXPECT_TRUE(mentions(error("packing=second_order"),
+                       "belongs to format=grib1; format=grib2 takes packing=simple or ccsds"));
+  EXPECT_TRUE(mentions(error("packing=ccsds format=grib1"),
+                       "belongs to format=grib2; format=grib1 takes packing=simple or second_order"));
+  EXPECT_TRUE(
+      mentions(error("index=wgrib2 format=grib1"), "format=grib2 alone; format=grib1 takes ecmwf or cfgrib"));
   EXPECT_TRUE(mentions(error("existing=append"), "It may be replace, continue, fail"));
   EXPECT_TRUE(mentions(error("on_full=wait"), "wait:DURATION"));
   EXPECT_TRUE(mentions(error("on_full=wait:"), "is no duration"));
@@ -267,10 +273,12 @@ TEST(parse_stream, a_format_that_is_not_there_is_named_in_options_and_in_names) 
   EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=hdf5"), "called netcdf4 here"));
   for (const char* const name : {"fc.NC4", "out/fc.h5", "fc.hdf5"})
     EXPECT_EQ(parsed("base=2026-03-01", name).definition.format, "netcdf4");
-  EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=grib1"), "GRIB1 is not in this version"));
   EXPECT_EQ(parsed("base=2026-03-01", "fc_{lead:03h}.NC").definition.format, "cdf5");
-  const std::string error = error_of("base=2026-03-01", "fc.grb1");
-  EXPECT_TRUE(mentions(error, "is not in this version")) << error;
+  for (const char* const name : {"fc.grb1", "fc.GRIB1"})
+    EXPECT_EQ(parsed("base=2026-03-01", name).definition.format, "grib1");
+  for (const char* const name : {"fc.grb", "fc.grib"})
+    EXPECT_EQ(parsed("base=2026-03-01", name).definition.format, "grib2");
+  const std::string error = error_of("base=2026-03-01", "fc.ncdf");
   const std::string endings = list_of_formats([](const auto& format) {
     return format.endings.empty() ? std::string() : std::string(format.endings.front());
   });

@@ -71,6 +71,7 @@ TEST(registry, each_format_is_explained_once_with_its_names_and_endings) {
       EXPECT_EQ(count(endings, "`" + std::string(ending) + "`"), decides ? 1 : 0) << endings;
     }
   }
+  EXPECT_TRUE(endings.starts_with("`.grib1` or `.grb1` means `grib1`; ")) << endings;
   EXPECT_TRUE(about.find("; `cdf5`, `cdf2` or `cdf1`: classic ") != std::string::npos) << about;
   EXPECT_TRUE(endings.find("`.nc4`, `.h5` or `.hdf5` means `netcdf4`; `.zarr` means `zarr`; any other means "
                            "`grib2`") != std::string::npos)

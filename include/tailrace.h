@@ -395,6 +395,8 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
  *   operation=WORD        with interval=: instant, mean, accum, minimum or maximum
  *   over=OPERATION:NAMES  mean, sum, minimum or maximum over dimensions, which the file does not have then
  *   weights=FIELD         with over=mean or sum: a field with time=none, which has the weights from 0 on
+ *   section=LIST          the part of the array that files hold: start:stop:stride for each dimension of the
+ *                         layout, slowest first, from 0, stop exclusive, as 10:84:2,::3; the program puts all
  *   level_axis=, nproma=  the array's dimension that counts the levels, or (block, level, nproma)
  *   time=none             cdf5, cdf2, cdf1, netcdf4 and zarr: each file has the field once; see tr_stream_put
  *   units=                or standard_name=, long_name=: attributes of the variable; GRIB and raw omit them
@@ -410,6 +412,10 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
  * TR_ERR_FORMAT. Classic NetCDF (cdf5, cdf2, cdf1) and raw files hold values as they are. Classic NetCDF
  * takes accuracy=, information=, relative_accuracy= and bits=, which change nothing there; netcdf4 and zarr
  * round values by them; raw refuses them.
+ *
+ * With section= coordinates and grids are those of the section (docs/streams.md). TR_ERR_SETTINGS if the
+ * layout has other dimensions or fewer elements; TR_ERR_FORMAT if GRIB has no such grid. Blocks until compute
+ * rank 0 has cut the coordinates of the layout, which take the budget of its node until the stream is closed.
  *
  * operation= sets the statistic. It draws the memory for the accumulated values on the node's budget:
  * TR_ERR_MEMORY if they do not fit. If the stream continues from a checkpoint in the middle of an interval,

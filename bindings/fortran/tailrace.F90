@@ -428,15 +428,17 @@ contains
   !> `level_dim` is the dimension of the array that counts the levels, from 1 (absent: the last). `type`:
   !> absent means TR_REAL. Numbers may be of any kind; default reals keep their decimal value (0.01 means
   !> 0.01); accuracy may be 'auto'. `interval`, `percentile` and `name_in_file` (name=) are for streams that are read.
+  !> `section` is the part of the global array that files hold, in the order of its dimensions: tr_section.
   subroutine stream_define(self, name, grid, levels, type, accuracy, relative_accuracy, bits, missing, &
                            statistic, since, at_zero, level_dim, nproma, keys, options, ierr, operation, &
                            attributes, compress, chunks, vertical, bottom, interval, percentile, name_in_file, &
-                           time, over, units, standard_name, long_name, weights, information)
+                           time, over, units, standard_name, long_name, weights, information, section)
     class(tr_stream), intent(in) :: self
     character(*), intent(in) :: name
     class(tr_layout), intent(in) :: grid
     class(tr_levels), intent(in), optional :: levels
     integer, intent(in), optional :: type, level_dim
+    type(tr_section), intent(in), optional :: section
     class(*), intent(in), optional :: accuracy, information, relative_accuracy, bits, missing, nproma, percentile
     character(*), intent(in), optional :: statistic, since, at_zero, keys, options, operation
     character(*), intent(in), optional :: attributes, compress, chunks, vertical, bottom, interval, name_in_file
@@ -449,21 +451,18 @@ contains
     all = ''
     if (present(levels)) all = levels%text
     call add_number(all, 'accuracy', accuracy); call add_number(all, 'information', information)
-    call add_number(all, 'relative_accuracy', relative_accuracy)
-    call add_number(all, 'bits', bits)
+    call add_number(all, 'relative_accuracy', relative_accuracy); call add_number(all, 'bits', bits)
     call add_number(all, 'missing', missing)
     call add(all, 'statistic', statistic)
-    call add(all, 'since', since)
-    call add(all, 'at_zero', at_zero)
+    call add(all, 'since', since); call add(all, 'at_zero', at_zero)
     call add(all, 'operation', operation)
     call add(all, 'over', over); call add(all, 'weights', weights)
     if (present(level_dim)) call add_number(all, 'level_axis', level_axis(grid, level_dim))
     call add_number(all, 'nproma', nproma)
+    if (present(section)) call add(all, 'section', section_text(section))
     call add(all, 'units', units)
-    call add(all, 'standard_name', standard_name)
-    call add(all, 'long_name', long_name)
-    call add(all, 'attributes', attributes)
-    call add(all, 'compress', compress)
+    call add(all, 'standard_name', standard_name); call add(all, 'long_name', long_name)
+    call add(all, 'attributes', attributes); call add(all, 'compress', compress)
     call add(all, 'chunks', chunks)
     call add(all, 'vertical', vertical)
     call add(all, 'bottom', bottom)

@@ -340,6 +340,10 @@ contains
     call expect('tr_stream_define [t] type=6 [accuracy=<not-a-number>]')
     call stream%define('t', grid, type=TR_F64, accuracy='auto', information=0.999)
     call expect('tr_stream_define [t] type=6 [accuracy=auto information=0.999]')
+    call stream%define('t', grid, type=TR_F64, section=tr_section([2, 3], [19, 30], [3, 1]))
+    call expect('tr_stream_define [t] type=6 [section=2:30:1,1:19:3]')
+    call stream%define('t', grid, type=TR_F64, section=tr_section([2, 3], [19]))
+    call expect('tr_stream_define [t] type=6 [section=1:19:0]')
   end subroutine
 
   subroutine levels_are_written()

@@ -120,6 +120,50 @@ contains
     call check_file('shapes', three_times(transfer([real(whole(), real32), real(level(2), real32)], byte)))
   end subroutine
 
+  ! Files have a section of the global array, and ranks put theirs as ever: with a halo, or as any section of a
+  ! wider one.
+  subroutine sections_are_cut_out()
+    type(tr_layout) :: grid
+    type(tr_stream) :: stream
+    real(real32), allocatable :: halo(:,:,:), wide(:,:,:)
+    integer :: lo(2), hi(2), i, j, k, ierr, all(nx, ny, nlev)
+    call grid%block([nx, ny], halo=[2, 1])
+    lo = grid%own_lower()
+    hi = grid%own_upper()
+    allocate (halo(lo(1)-2:hi(1)+2, lo(2)-1:hi(2)+1, nlev), source=-1.0)
+    allocate (wide(2*lo(1):2*hi(1)+1, lo(2):hi(2), nlev), source=-2.0)
+    do k = 1, nlev
+      do j = lo(2), hi(2)
+        do i = lo(1), hi(1)
+          halo(i, j, k) = value(i, j, k)
+          wide(2*i, hi(2) + lo(2) - j, k) = value(i, j, k)
+        end do
+      end do
+    end do
+    all = whole()
+    call open_stream(stream, 'sections')
+    call stream%define('h', grid, tr_hybrid(nlev), type=TR_F32, section=tr_section([2, 1], [nx, ny], [3, 2]))
+    call stream%define('c', grid, tr_hybrid(nlev), type=TR_F32, section=tr_section([nx, 1], [nx, 1]))
+    call stream%define('e', grid, type=TR_F32, section=tr_section([1, 1], [nx + 1, ny]), ierr=ierr)
+    call agreed(ierr, 'stops beyond its 13 elements')
+    call stream%define('e', grid, type=TR_F32, section=tr_section([0, 1], [nx, ny]), ierr=ierr)
+    call agreed(ierr, 'below 1')
+    call stream%define('e', grid, type=TR_F32, section=tr_section([1], [nx]), ierr=ierr)
+    call agreed(ierr, 'the layout has 2 dimensions (13 x 9')
+    call stream%begin(lead=0)
+    call stream%put('h', halo)
+    call stream%put('c', halo(lo(1):hi(1), lo(2):hi(2), :))
+    call stream%end()
+    call stream%begin(lead=3600)
+    call stream%put('h', wide(2*lo(1)::2, hi(2):lo(2):-1, :))
+    call stream%put('c', wide(2*lo(1)::2, hi(2):lo(2):-1, :))
+    call stream%end()
+    call stream%close()
+    associate (once => [transfer(real(all(2:nx:3, 1:ny:2, :), real32), byte), transfer(real(all(nx, 1, :), real32), byte)])
+      call check_file('sections', [once, once])
+    end associate
+  end subroutine
+
   function three_times(bytes) result(all)
     integer(int8), intent(in) :: bytes(:)
     integer(int8) :: all(3*size(bytes))
@@ -614,6 +658,7 @@ program stream_test
     call get_environment_variable('TAILRACE_SERVERS', servers)
     write (run, '("fortran_",i0,"_",a)') ranks, trim(servers)
     call memory_shapes_do_not_matter()
+    call sections_are_cut_out()
     call kinds_are_kept()
     call levels_lie_anywhere()
     call levels_of_lists_lie_anywhere()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Streams that a description makes: the bytes of streams that the program makes itself, other output with another description and the same program, and
 errors of descriptions, which are the same on every rank and those of `tailrace plan --streams`."""
+import array
 import os
 import subprocess
 import sys
@@ -158,9 +159,14 @@ for steps, how, fails in (("0", "", False), (str(STEPS), "twice", True)):
 
 # Another description, with a format that takes no attributes, and none of the streams.
 fresh("b")
-write("other.yaml", "streams:\n  wind:\n    file: b/wind.nc\n    base: 2026-03-01T00:00Z\n    fields: [{name: wind, attributes: 'long_name=\"from the west\"'}]\n  raw:\n    file: b/t.raw\n    format: raw\n    base: 2026-03-01T00:00Z\n    fields: [temperature]\n")
+write("other.yaml", "streams:\n  wind:\n    file: b/wind.nc\n    base: 2026-03-01T00:00Z\n    fields: [{name: wind, attributes: 'long_name=\"from the west\"'}]\n  raw:\n    file: b/t.raw\n    format: raw\n    base: 2026-03-01T00:00Z\n    fields: [temperature]\n"
+      "  coarse:\n    file: b/coarse.raw\n    base: 2026-03-01T00:00Z\n    format: raw\n    fields: [{name: wind, section: ['::2', '1::3']}]\n")
 code, out, err = run(3, [MODEL, "other.yaml", "", str(STEPS)], TAILRACE_SERVERS="1")
 check(code == 0 and "wanted in 7 of 7" in out and list(contents("b")) == ["wind.nc"] and b"from the west" in contents("b")["wind.nc"], f"another description: {out}{err}")
+with open("b/coarse.raw", "rb") as file:
+    found = array.array("f", file.read())
+expected_coarse = [10 * level + step + 0.1 * (6 * y + x) for step in range(STEPS) for level in (0, 1) for y in (0, 2) for x in (1, 4)]
+check(len(found) == len(expected_coarse) and all(abs(one - other) < 1e-4 for one, other in zip(found, expected_coarse)), f"a section: {list(found)}")
 write("nothing.yaml", "streams: {}\n")
 code, out, err = run(2, [MODEL, "nothing.yaml", BASE, str(STEPS), "unknown"], TAILRACE_SERVERS="0")
 told = errors(2, "no streams")
@@ -228,6 +234,7 @@ WRONG = {
     "field_every": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, every: 1d}]\n", "field_every.yaml:4:24: every: is of a stream"),
     "operation": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, operation: mean}]\n", "operation.yaml:4:24: operation: is over the steps of an interval"),
     "bits": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, bits: many}]\n", "bits.yaml:4:24: "),
+    "section": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, section: '::0'}]\n", "section.yaml:4:24: stream a: field \"t\": section=::0: the stride"),
     "share": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, information: 0.9}]\n", "share.yaml:4:24: "),
     "shared": (STREAM + "fields:\n  temperature: {bits: many}\n", "shared.yaml:6:17: "),
     "every": (STREAM + "    every: often\n", "every.yaml:5:5: every: "),

@@ -320,11 +320,31 @@ def test_an_axis_that_contradicts_itself_is_damage(tmp_path, axis):
         tr.open(tmp_path / "a.bin")
 
 
+def with_sections(*sections):
+    """The head of an index of version 3. A section is the number of its field, and lists of extents, starts and strides."""
+    told = struct.pack("<I", len(sections))
+    for number, *lists in sections:
+        told += struct.pack("<I", number) + b"".join(struct.pack(f"<I{len(each)}q", len(each), *each) for each in lists)
+    body = bytearray(header()[:-8] + axis_of() + told)
+    body[8:12] = struct.pack("<I", 3)
+    return sealed(bytes(body), 12)
+
+
+def test_sections_of_arrays_are_told(tmp_path):
+    Writer(tmp_path / "a.bin", with_sections((0, [9, 7], [1, 0], [3, 2]))).step(0).save()
+    read = tr.load_index(str(tmp_path / "a.bin.trx")).header
+    assert read.fields[0].section == ((9, 1, 3), (7, 0, 2)) and read.time.is_default and tr.open(tmp_path / "a.bin").verify() == []
+    for wrong in [(0, [9], [9], [1]), (0, [9], [0], [0]), (0, [9, 7], [0], [1, 1]), (99, [9], [0], [1])]:
+        Writer(tmp_path / "b.bin", with_sections(wrong)).step(0).save()
+        with pytest.raises(tr.FormatError, match="section of field"):
+            tr.load_index(str(tmp_path / "b.bin.trx"))
+
+
 def test_another_version_is_named(tmp_path):
     head = bytearray(header()[:-8])
-    head[8:12] = struct.pack("<I", 3)
+    head[8:12] = struct.pack("<I", 4)
     Writer(tmp_path / "a.bin", sealed(bytes(head), 12)).step(0).save()
-    with pytest.raises(tr.UnsupportedError, match="version 3, and this package reads versions 1 and 2"):
+    with pytest.raises(tr.UnsupportedError, match="version 4, and this package reads versions 1 to 3"):
         tr.open(tmp_path / "a.bin")
 
 

@@ -77,11 +77,14 @@ void print_text(const std::string& path, const IndexContents& contents, bool rec
 using Json = nlohmann::ordered_json;
 
 Json json_of(const IndexField& field) {
-  return {{"name", field.name},
-          {"type", tailrace::type_text(field.type)},
-          {"shape", field.shape},
-          {"level_type", field.level_type},
-          {"levels", field.levels}};
+  Json json{{"name", field.name},
+            {"type", tailrace::type_text(field.type)},
+            {"shape", field.shape},
+            {"level_type", field.level_type},
+            {"levels", field.levels}};
+  const auto& [whole, start, stride] = field.section;
+  if (field.section.is_given()) json["section"] = {{"whole", whole}, {"start", start}, {"stride", stride}};
+  return json;
 }
 
 Json json_of(const IndexStep& step, const TimeAxis& times) {

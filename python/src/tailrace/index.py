@@ -6,7 +6,7 @@ import errno
 import os
 import struct
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -37,6 +37,8 @@ class IndexField:
     shape: tuple[int, ...]
     level_type: str
     levels: tuple[float, ...]
+    section: tuple[tuple[int, int, int], ...] = field(default=(), compare=False)
+    """Of each dimension of the program's array its extent, and start and stride of the elements that records have; empty: all."""
 
     @property
     def dtype(self) -> np.dtype:
@@ -215,8 +217,8 @@ class _Reading:
         if len(data) != length or xxh3_64(memoryview(data)[:-8]) != struct.unpack("<Q", data[-8:])[0]:
             raise FormatError(f"{self.path}: the header's checksum is wrong: its bytes were changed after they were written")
         version = struct.unpack_from("<I", data, 8)[0]
-        if version not in (1, 2):
-            raise UnsupportedError(f"{self.path}: an index of version {version}, and this package reads versions 1 and 2")
+        if version not in (1, 2, 3):
+            raise UnsupportedError(f"{self.path}: an index of version {version}, and this package reads versions 1 to 3")
         return _header(data, self.path, version)
 
     def judged(self, header: IndexHeader, steps: list[IndexStep], closed: bool, at: int) -> Index:
@@ -239,12 +241,26 @@ def _header(data: bytes, path: str, version: int) -> IndexHeader:
         raise FormatError(f"{path}: base time {base}, calendar {calendar} or data begin {data_begin} does not exist")
     name = text_of(parts.raw(parts.count(1)), path)
     fields = tuple(_field(parts, path) for _ in range(parts.count(28)))
-    axis = _time_axis(parts, path) if version == 2 else TimeAxis()
+    axis = _time_axis(parts, path) if version >= 2 else TimeAxis()
+    if version == 3:
+        fields = _with_sections(fields, parts, path)
     parts.end()
     if not name:
         raise FormatError(f"{path}: the format has no name")
     return IndexHeader(run, data_begin, Moment.of(base, calendar), member if member >= 0 else None, name, fields, len(data),
                        struct.unpack("<Q", data[-8:])[0], axis)
+
+
+def _with_sections(fields: tuple[IndexField, ...], parts: Fields, path: str) -> tuple[IndexField, ...]:
+    out = list(fields)
+    for _ in range(parts.count(16)):
+        number = parts.u32()
+        whole, start, stride = ([int(each) for each in parts.array("<i8", parts.count(8))] for _ in range(3))
+        sound = number < len(out) and not out[number].section and len(whole) == len(start) == len(stride) > 0
+        if not sound or any(first < 0 or first >= extent or step < 1 for extent, first, step in zip(whole, start, stride)):
+            raise FormatError(f"{path}: the section of field {number} is damaged")
+        out[number] = replace(out[number], section=tuple(zip(whole, start, stride)))
+    return tuple(out)
 
 
 def _time_axis(parts: Fields, path: str) -> TimeAxis:

@@ -194,6 +194,11 @@ bool is_open_key(const Option& option, const std::vector<std::string_view>& know
 
 /// Takes an option that is not in the table of input: one of output, or a key of a format.
 Status take_other(FieldRequest& request, const Option& option) {
+  // It says what the file has, and would be missed here.
+  if (option.key == "section")
+    return settings_error(
+        "section= is for streams that are written: what a stream reads has the shape of its layout; read the "
+        "whole grid, on a layout with its shape");
   if (is_output_key(option.key)) return {};
   std::vector<std::string_view> known = field_options.keys();
   const std::vector<std::string_view> of_output = streams::field_options.keys();

@@ -41,6 +41,15 @@ std::string levels_text(const codec::Levels& levels) {
   return text;
 }
 
+/// Returns " of section=0:9:2", or "" for a whole array.
+std::string section_text(const codec::Section& section) {
+  std::string text;
+  for (std::size_t i = 0; i < section.whole.size(); ++i)
+    text +=
+        cat(i == 0 ? " of section=" : ",", section.start[i], ":", section.whole[i], ":", section.stride[i]);
+  return text;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TimedField>> TimedField::make(const operations::Accumulated& what,
@@ -74,7 +83,7 @@ OpenInterval::Field TimedField::recorded(const codec::FieldDefinition& definitio
           static_cast<std::int32_t>(accumulator_.what().operation),
           accumulator_.puts(),
           leads_,
-          std::string(name_of(definition.type)),
+          cat(name_of(definition.type), section_text(definition.section)),
           definition.shape,
           levels_text(definition.levels),
           definition.missing ? cat(*definition.missing) : ""};

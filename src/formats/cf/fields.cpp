@@ -131,6 +131,8 @@ Result<Grid> Fields::read_grid(const FieldDefinition& field) {
     keys_ = *keys;
   }
   Result<Grid> grid = grid_of(keys_, shape_put(field), field.georeference.coordinates);
+  if (!grid.is_ok() && !field.section.no_grid.empty())
+    return Status(Code::format, cat(context, ": section=: ", field.section.no_grid));
   TR_TRY(grid.status().in(context));
   return grid;
 }

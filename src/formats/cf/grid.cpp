@@ -247,7 +247,10 @@ Status read_gaussian(const GridKeys& keys, Grid& grid) {
   const auto nearest =
       std::ranges::min_element(all, {}, [&](double each) { return std::fabs(each - first); });
   const Index begin = nearest - all.begin();
-  const Index end = to_north ? begin - grid.y.points + 1 : begin + grid.y.points - 1;
+  const Result<std::optional<double>> every = keys.number(every_parallel_key);
+  TR_TRY(every.status());
+  const Index apart = (grid.y.points - 1) * static_cast<Index>(std::clamp(every->value_or(1), 1.0, 2 * most));
+  const Index end = to_north ? begin - apart : begin + apart;
   if (std::fabs(*nearest - first) > 0.01 || end < 0 || end >= std::ssize(all))
     return {Code::format, cat(grid.y.points, " rows from latitude ", first,
                               " on are no parallels of the Gaussian grid with N=", grid.parallels)};
@@ -423,11 +426,15 @@ std::vector<double> Grid::rows() const {
     values = gaussian_latitudes(parallels);
     if (y.last > y.first) std::ranges::reverse(values);
     // Looks for the nearest latitude, because another processor or build may compute another last bit.
-    const auto first =
-        std::ranges::min_element(values, {}, [this](double each) { return std::abs(each - y.first); });
-    values.erase(values.begin(), first);
-    values.resize(static_cast<std::size_t>(y.points));
-    return values;
+    const auto index_of = [&values](double latitude) {
+      return std::ranges::min_element(values, {}, [&](double each) { return std::abs(each - latitude); }) -
+             values.begin();
+    };
+    const auto first = index_of(y.first);
+    const auto step = y.points > 1 ? (index_of(y.last) - first) / (y.points - 1) : 0;
+    std::vector<double> rows;
+    for (Index i = 0; i < y.points; ++i) rows.push_back(values[static_cast<std::size_t>(first + i * step)]);
+    return rows;
   }
   for (Index i = 0; i < y.points; ++i) values.push_back(y.at(i));
   return values;

@@ -3,12 +3,17 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/cf/projection.hpp"
 #include "formats/codec/definition.hpp"
 
 namespace tailrace::cf {
+
+/// A key of georeferences that only formats/sections makes: of how many parallels of a Gaussian grid each row
+/// is one. GRIB has no such key.
+inline constexpr std::string_view every_parallel_key = "strideOfParallels";
 
 /// Evenly spaced coordinates: degrees, or metres of a projection.
 struct Axis {

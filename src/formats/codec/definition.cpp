@@ -52,6 +52,8 @@ constexpr std::int32_t more_follows = 1 << 16;
 constexpr std::int32_t attributes_follow = 1 << 17;
 // This bit of a field's type says that a reduction stands behind what more_follows announces.
 constexpr std::int32_t reduction_follows = 1 << 18;
+// Likewise a section, which is the last.
+constexpr std::int32_t section_follows = 1 << 19;
 // This bit of a reduction's operation says that its weights stand behind it.
 constexpr std::int32_t weights_follow = 1 << 8;
 
@@ -85,6 +87,15 @@ Status damaged(std::string_view what) {
 bool is_whole(const Axis& axis) {
   const Bytes size = size_of(axis.type), values = std::ssize(axis.values);
   return size > 0 && values % size == 0 && (axis.bounds.empty() || std::ssize(axis.bounds) == 2 * values);
+}
+
+bool is_whole(const Section& section) {
+  const std::size_t dimensions = section.whole.size();
+  if (dimensions == 0 || section.start.size() != dimensions || section.stride.size() != dimensions)
+    return false;
+  for (std::size_t i = 0; i < dimensions; ++i)
+    if (section.start[i] < 0 || section.start[i] >= section.whole[i] || section.stride[i] < 1) return false;
+  return true;
 }
 
 bool is_whole(const GivenAttribute& given) {
@@ -209,11 +220,19 @@ Reduction Reduction::unpack(Unpacker& in) {
   return reduction;
 }
 
+void Section::pack(Packer& out) const {
+  out.put_list<Index>(whole).put_list<Index>(start).put_list<Index>(stride);
+}
+
+Section Section::unpack(Unpacker& in) {
+  return {in.get_list<Index>(), in.get_list<Index>(), in.get_list<Index>(), {}};
+}
+
 void FieldDefinition::pack(Packer& out) const {
   const bool is_reduced = reduction.operation != Reduction::Operation::none;
   const bool has_more = !dimensions.empty() || !has_time || is_reduced;
   out.put_text(name).put(static_cast<std::int32_t>(type) | (has_more ? more_follows : 0) |
-                         (is_reduced ? reduction_follows : 0));
+                         (is_reduced ? reduction_follows : 0) | (section.is_given() ? section_follows : 0));
   out.put_list<Index>(shape);
   out.put_bytes(georeference.sample);
   put_keys(out, georeference.keys);
@@ -229,20 +248,22 @@ void FieldDefinition::pack(Packer& out) const {
   put_optional(out, missing);
   put_keys(out, keys);
   put_keys(out, attributes);
-  if (!has_more) return;
-  out.put(static_cast<std::int64_t>(dimensions.size()));
-  for (const std::string& each : dimensions) out.put_text(each);
-  out.put(static_cast<std::int64_t>(axes.size()));
-  for (const Axis& each : axes) each.pack(out);
-  out.put(static_cast<std::int8_t>(has_time));
+  if (has_more) {
+    out.put(static_cast<std::int64_t>(dimensions.size()));
+    for (const std::string& each : dimensions) out.put_text(each);
+    out.put(static_cast<std::int64_t>(axes.size()));
+    for (const Axis& each : axes) each.pack(out);
+    out.put(static_cast<std::int8_t>(has_time));
+  }
   if (is_reduced) reduction.pack(out);
+  if (section.is_given()) section.pack(out);
 }
 
 Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
   FieldDefinition field;
   field.name = in.get_text();
   const auto type = in.get<std::int32_t>();
-  field.type = static_cast<ElementType>(type & ~(more_follows | reduction_follows));
+  field.type = static_cast<ElementType>(type & ~(more_follows | reduction_follows | section_follows));
   field.shape = in.get_list<Index>();
   field.georeference = {in.get_list<std::byte>(), get_keys(in), nullptr};
   field.levels = {in.get_text(), in.get_list<double>(), in.get_list<double>(), in.get_list<double>()};
@@ -265,6 +286,10 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
   if ((type & reduction_follows) != 0) {
     field.reduction = Reduction::unpack(in);
     valid = valid && leaves(field.reduction, field.shape);
+  }
+  if ((type & section_follows) != 0) {
+    field.section = Section::unpack(in);
+    valid = valid && is_whole(field.section);
   }
   if (!in.ok() || !valid || size_of(field.type) == 0) return damaged("field");
   return field;

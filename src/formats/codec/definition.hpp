@@ -141,6 +141,21 @@ inline constexpr std::array<std::string_view, 5> reduction_names{"none", "mean",
   return reduction_names[static_cast<std::size_t>(operation)];
 }
 
+/// The part of an array that the records of a field hold (section=): of each dimension the elements start,
+/// start + stride, ... Slowest dimension first.
+struct Section {
+  std::vector<Index> whole;  // shape of the array; empty: the records hold all of it
+  std::vector<Index> start;
+  std::vector<Index> stride;
+  /// Why no keys of GRIB describe the grid of the part. Empty if the georeference is that of the part, or if
+  /// there is none. Known where fields are defined: pack() leaves it out.
+  std::string no_grid{};
+
+  [[nodiscard]] bool is_given() const { return !whole.empty(); }
+  void pack(Packer& out) const;
+  static Section unpack(Unpacker& in);
+};
+
 /// Returns the number of elements that lie in a row along the fastest dimension of a shape that has more than
 /// one.
 [[nodiscard]] Index row_of(std::span<const Index> shape);
@@ -168,6 +183,8 @@ struct FieldDefinition {
   std::shared_ptr<const ByteVector> values = nullptr;
   /// How a record comes of what is put. `shape`, `dimensions` and `levels` are those of the records.
   Reduction reduction{};
+  /// Which part of the program's array a record is. `shape` is that of the part.
+  Section section{};
 
   [[nodiscard]] Index elements() const;  // Returns the elements of one record, or -1 beyond 2^63.
   /// Returns the elements of one level as it is put, or -1 beyond 2^63.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "formats/grib2/sample.hpp"
 #include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
 
@@ -727,6 +728,26 @@ Status check_keys(const codec::StreamDefinition& stream, std::span<const std::st
                            cat("a key of another template is given as keys=\"", key, "=...\"")))};
 }
 
+namespace {
+
+/// Returns Code::format if no message describes the grid of the field's section.
+Status check_section(const codec::StreamDefinition& stream, const codec::FieldDefinition& field) {
+  const codec::Section& section = field.section;
+  if (!section.is_given()) return {};
+  if (!section.no_grid.empty())
+    return {Code::format, cat("section=: ", section.no_grid,
+                              "; NetCDF, Zarr and raw files hold any section, and a layout of the part's "
+                              "shape, with a grid of its own, holds what the program cuts out itself")};
+  const codec::Georeference& georeference = field.georeference;
+  const bool has_own = !georeference.sample.empty() || !georeference.keys.empty();
+  if (has_own || (!has_grid(field.keys) && !has_grid(stream.keys))) return {};
+  return {Code::format,
+          "section=: the grid of the section follows from that of the layout: give the grid of the whole "
+          "array to tr_layout_georeference, and not in keys="};
+}
+
+}  // namespace
+
 Field field_of(const codec::StreamDefinition& stream, const codec::FieldDefinition& definition) {
   Field field;
   field.definition = definition;
@@ -740,6 +761,7 @@ Field field_of(const codec::StreamDefinition& stream, const codec::FieldDefiniti
 }
 
 Result<Field> Headers::prepare(const codec::FieldDefinition& field) {
+  TR_TRY(check_section(stream_, field));
   const Result<HealpixField> healpix = healpix_field(stream_, field);
   TR_TRY(healpix.status());
   const bool is_healpix = !healpix->section.empty();

@@ -261,6 +261,8 @@ void Netcdf4Codec::keep(const FieldDefinition& field) {
   // Keeps only the coordinates of the georeference: the prepared bytes hold the grid, but not the
   // coordinates' values.
   kept.georeference = {{}, {}, field.georeference.coordinates};
+  // A file is the same whether its values were cut out here or by the program.
+  kept.section = {};
   const int number = static_cast<int>(definitions_.fields.size());
   definitions_.fields.push_back({std::move(kept), fields_.prepared(number)});
 }

@@ -89,6 +89,7 @@ void pack_past_caches(const MemoryMap& map, const std::byte* base, Index level, 
 struct Section {
   std::vector<Index> start, stop, stride;
   [[nodiscard]] Result<std::vector<Index>> shape() const;  // extents; an error names the bad dimension
+  friend bool operator==(const Section&, const Section&) = default;
 };
 
 /// section_layout() returns the part of `layout` inside `section`, as a layout that numbers the elements by
@@ -97,6 +98,12 @@ struct Section {
 [[nodiscard]] Result<Layout> section_layout(const Layout& layout, const Section& section);
 [[nodiscard]] Result<MemoryMap> section_map(const Layout& layout, int rank, ElementType type,
                                             const Allocation& allocation, const Section& section);
+/// Returns the numbers that `indices`, elements of an array of `shape`, have in the section, without those
+/// that it leaves out: what indexed_part() takes for the section of a layout of which each rank knows its own
+/// part. An error as from section_layout().
+[[nodiscard]] Result<std::vector<Index>> section_indices(const std::vector<Index>& shape,
+                                                         const Section& section,
+                                                         std::span<const Index> indices);
 
 /// Copies one rank's packed piece to its places in a whole record: record[rows] = piece. Local. Allocates
 /// nothing. `element`: the size of an element, 1, 2, 4, 8 or 16 bytes.

@@ -53,8 +53,7 @@ struct Selection {
   }
 };
 
-Result<Selection> select(const Layout& layout, const Section& section) {
-  const auto& from = layout.shape();
+Result<Selection> select(const std::vector<Index>& from, const Section& section) {
   auto shape = section.shape();
   if (!shape.is_ok()) return shape.status();
   if (shape->size() != from.size())
@@ -96,6 +95,7 @@ class SectionRule final : public Layout::Rule {
   [[nodiscard]] std::vector<Box> tiles(int rank) const override {
     std::vector<Box> tiles = parent_.tiles(rank);
     for (Box& tile : tiles) tile = selection_.clipped(tile);
+    std::erase_if(tiles, [](const Box& tile) { return box_count(tile) == 0; });
     return tiles;
   }
   [[nodiscard]] bool has_unowned() const override { return parent_.has_unowned(); }
@@ -193,9 +193,19 @@ Result<std::vector<Index>> Section::shape() const {
 }
 
 Result<Layout> section_layout(const Layout& layout, const Section& section) {
-  auto selection = select(layout, section);
+  auto selection = select(layout.shape(), section);
   if (!selection.is_ok()) return selection.status();
   return Layout::Rule::wrap(std::make_shared<SectionRule>(layout, *std::move(selection)));
+}
+
+Result<std::vector<Index>> section_indices(const std::vector<Index>& shape, const Section& section,
+                                           std::span<const Index> indices) {
+  const auto selection = select(shape, section);
+  if (!selection.is_ok()) return selection.status();
+  std::vector<Index> numbers;
+  for (const Index index : indices)
+    if (const Index number = selection->number_of(index); number >= 0) numbers.push_back(number);
+  return numbers;
 }
 
 Result<Layout> unpack_section(Unpacker& in) {
@@ -207,7 +217,7 @@ Result<Layout> unpack_section(Unpacker& in) {
 
 Result<MemoryMap> section_map(const Layout& layout, int rank, ElementType type, const Allocation& allocation,
                               const Section& section) {
-  const auto selection = select(layout, section);
+  const auto selection = select(layout.shape(), section);
   if (layout.is_tiled() && allocation.nproma == 0) {
     const auto arrays = describe_tiles(layout, rank, type, allocation);
     if (!arrays.is_ok()) return arrays.status();

@@ -5,6 +5,8 @@
 
 #include "faces/streams/definition/parse.hpp"
 #include "faces/streams/definition/values.hpp"
+#include "ground/base/options.hpp"
+#include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::streams {
@@ -110,6 +112,40 @@ Status take_level_axis(FieldRequest& request, const std::string& text) {
   return take(parse_integer(text, 0, most), request.allocation.level_axis);
 }
 
+/// Takes the part of section= between two colons, if it is there.
+Status take_index(const std::string& text, std::optional<Index>& out) {
+  const std::string_view digits = trim(text);
+  if (digits.empty()) return {};
+  if (digits.starts_with('-'))
+    return settings_error(told_order() == Order::c
+                              ? cat(digits, " is below 0, where the indices of a dimension begin")
+                              : std::string("a bound is below 1, where the indices of a dimension begin"));
+  const Result<std::int64_t> index = parse_integer(digits, 0, std::numeric_limits<std::int64_t>::max());
+  TR_TRY(index.status());
+  out = *index;
+  return {};
+}
+
+Status take_section(FieldRequest& request, const std::string& text) {
+  for (const std::string& each : split(text, ',')) {
+    const std::vector<std::string> words = split(each, ':');
+    if (words.size() < 2 || words.size() > 3)
+      return settings_error(
+          cat("\"", trim(each),
+              "\" is no section of a dimension: give start:stop or start:stop:stride, as 10:84:2; stop is "
+              "exclusive, \":\" is the whole dimension, \"5:6\" the one element 5"));
+    SectionPart& part = request.section.emplace_back();
+    std::optional<Index> stride;
+    TR_TRY(take_index(words[0], part.start));
+    TR_TRY(take_index(words[1], part.stop));
+    const bool is_backwards = words.size() == 3 && trim(words[2]).starts_with('-');
+    if (words.size() == 3 && !is_backwards) TR_TRY(take_index(words[2], stride));
+    part.stride = is_backwards ? -1 : stride.value_or(1);
+    if (part.stride < 1) return settings_error(cat("the stride of \"", trim(each), "\" must be above 0"));
+  }
+  return {};
+}
+
 Status add_usual(FieldRequest& request, std::string_view name, const std::string& text) {
   return add_key(request.definition.attributes, {std::string(name), text});
 }
@@ -184,6 +220,13 @@ constexpr OptionRow<FieldRequest> kFieldRows[] = {
       "the array is (block, level, nproma), in Fortran `(nproma, level, block)`; the last block may be "
       "short"},
      [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostNproma), r.allocation.nproma); }},
+    {{"section", "all of it", "", "section=10:84:2,0:117:3",
+      "the part of the array that the files hold, [below](#a-coarser-or-smaller-output): start:stop:stride "
+      "for "
+      "each dimension of the layout, slowest first, counted from 0; stop is exclusive. What is left out is "
+      "that "
+      "of the whole dimension: `:`, `5:`, `::2`"},
+     take_section},
     {{"time", "", "", "time=none",
       "NetCDF, NetCDF-4 and Zarr: the field has no [time](#fields-without-time), as a land mask has none. It "
       "is put once, before the first step, and each file has it"},
@@ -221,6 +264,39 @@ constexpr OptionInfo kFieldOptionsOfFormats[] = {
 constexpr OptionTable<FieldRequest> field_options(kFieldRows);
 
 std::vector<OptionInfo> field_option_infos() { return field_options.infos(kFieldOptionsOfFormats); }
+
+Result<std::optional<layout::Section>> resolve_section(const std::vector<SectionPart>& parts,
+                                                       const std::vector<Index>& shape) {
+  if (parts.empty()) return std::optional<layout::Section>();
+  const std::size_t dimensions = shape.size();
+  if (parts.size() != dimensions)
+    return settings_error(cat("section= has ", counted(parts.size(), "part"), ", and the layout has ",
+                              counted(dimensions, "dimension"),
+                              dimensions == 0 ? std::string(": leave it out")
+                                              : cat(" (", extents(shape), ", ", order_text(),
+                                                    "): give start:stop:stride for each")));
+  layout::Section section;
+  bool is_whole = true;
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    const SectionPart& part = parts[d];
+    const Index start = part.start.value_or(0), stop = part.stop.value_or(shape[d]);
+    const auto wrong = [&](const std::string& why) {
+      return settings_error(cat("section=: ", told_index(start), ":", stop, ":", part.stride, " of ",
+                                dimension_text(d, dimensions), " ", why, " (the array is ", extents(shape),
+                                ", ", order_text(), ")"));
+    };
+    if (stop > shape[d])
+      return wrong(cat("stops beyond its ", counted(shape[d], "element"),
+                       told_order() == Order::c ? "; stop is exclusive" : ""));
+    if (start >= stop) return wrong("has no element");
+    const Index count = (stop - start - 1) / part.stride + 1;
+    section.start.push_back(start);
+    section.stride.push_back(count > 1 ? part.stride : 1);
+    section.stop.push_back(start + (count - 1) * section.stride.back() + 1);
+    is_whole = is_whole && count == shape[d];
+  }
+  return is_whole ? std::optional<layout::Section>() : section;
+}
 
 Status take_since(codec::Statistic& statistic, const std::string& text, const TimeAxis& time) {
   using Since = codec::Statistic::Since;

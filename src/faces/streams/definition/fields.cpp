@@ -56,13 +56,19 @@ Status check_unowned(const layout::Layout& layout, const codec::FieldDefinition&
 
 Result<const SharedMap*> Field::map_of(const ArrayShape* shape, int rank) {
   if (shape == nullptr) return &map;
-  return shaped.find(layout->is_scalar ? shape->of_scalar() : *shape, definition.type, layout->layout, rank,
-                     allocation, [&](const layout::Allocation& given) -> Result<SharedMap> {
-                       Result<layout::MemoryMap> made =
-                           layout::memory_map(layout->layout, rank, definition.type, given);
-                       TR_TRY(made.status());
-                       return std::make_shared<const layout::MemoryMap>(std::move(*made));
-                     });
+  const layout::Layout& of_array = part ? part->whole->layout : layout->layout;
+  Result<const SharedMap*> found =
+      shaped.find(layout->is_scalar ? shape->of_scalar() : *shape, definition.type, of_array, rank,
+                  allocation, [&](const layout::Allocation& given) -> Result<SharedMap> {
+                    Result<layout::MemoryMap> made = map_in(given, rank);
+                    TR_TRY(made.status());
+                    return std::make_shared<const layout::MemoryMap>(std::move(*made));
+                  });
+  if (found.is_ok() || !part || found.status().code() != Code::layout) return found;
+  return Status(Code::layout,
+                cat(found.status().text(),
+                    "; section= takes its part of the array of the whole layout: put that one, or "
+                    "define the field on a layout of the section's shape"));
 }
 
 std::string Field::place_of(Index element, int rank) const {
@@ -76,7 +82,7 @@ std::string Field::place_of(Index element, int rank) const {
     }
     const Index global = rows.global + rest / rows.count * rows.stride + rest % rows.count;
     const std::string its_level = joins_levels() ? "" : cat("level ", levels[level], ", ");
-    return cat("rank ", rank, ", ", its_level, "index ", global);
+    return cat("rank ", rank, ", ", its_level, "index ", global, part ? " of the section" : "");
   }
   return "";
 }
@@ -133,8 +139,15 @@ Status Fields::define(const std::string& field, const PlacedLayout* layout, int 
   }
   Field fresh;
   Status mine = request.status();
+  if (mine.is_ok()) {
+    Result<std::shared_ptr<const LayoutPart>> part = part_of(*request, *layout, call);
+    mine = part.status();
+    if (mine.is_ok()) fresh.part = std::move(*part);
+  }
   const bool had_codec = mine.is_ok();
-  if (had_codec) mine = guarded([&] { return prepare_field(*request, *layout, vertical, fresh); });
+  if (fresh.part) take_part(*fresh.part, *request);
+  const PlacedLayout* const placed = fresh.part ? &fresh.part->part : layout;
+  if (had_codec) mine = guarded([&] { return prepare_field(*request, *placed, vertical, fresh); });
   const std::string shape = layout == nullptr
                                 ? "no layout"
                                 : cat(layout->layout.kind(), " layout ", extents(layout->layout.shape()));
@@ -202,8 +215,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
   out.allocation = std::move(request.allocation);
   out.allocation.halo = layout.halo;
   out.count = layout.layout.count(session_.rank());
-  Result<layout::MemoryMap> map =
-      layout::memory_map(layout.layout, session_.rank(), out.definition.type, out.allocation);
+  Result<layout::MemoryMap> map = out.map_in(out.allocation, session_.rank());
   TR_TRY(map.status());
   out.map = std::make_shared<const layout::MemoryMap>(std::move(*map));
   if (operations_ && has_time) TR_TRY(prepare_timed(request, out));
@@ -336,6 +348,7 @@ void Fields::add_field(const std::string& name, Field field) {
     session_.statistics().streams[client_.name()].interval_bytes +=
         operations::Accumulator::bytes_of(field.timed->accumulator().what());
   if (is_later) note_file_without();
+  if (field.part && std::ranges::count(layout_parts_, field.part) == 0) layout_parts_.push_back(field.part);
   fields_.push_back(std::move(field));
   const std::shared_ptr<const PlacedLayout>& layout = fields_.back().layout;
   layouts_.emplace(layout->id, layout);

@@ -10,6 +10,7 @@
 #include "engine/arrays/gathering.hpp"
 #include "engine/operations/weighted_levels.hpp"
 #include "engine/session/session.hpp"
+#include "faces/streams/definition/layout_part.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "faces/streams/definition/placed_layout.hpp"
 #include "faces/streams/definition/shaped_arrays.hpp"
@@ -51,10 +52,15 @@ struct Field {
   std::shared_ptr<const ByteVector> values{};  // likewise, in a stream whose definitions may change
   bool is_unrecorded = false;  // until the first step: the checkpoint's interval has begun without the field
   std::vector<std::string> with_axes{};  // dimensions whose coordinates its layout had
+  /// The section of the array that is put, or nullptr: all of it. `layout` is that of the section.
+  std::shared_ptr<const LayoutPart> part{};
 
   /// Returns the map of an array of compute rank `rank`, which is this one. Without a shape, the array is
   /// allocated as defined. Code::argument if an array of this shape does not hold the field.
   Result<const SharedMap*> map_of(const ArrayShape* shape, int rank);
+  /// Returns where the elements that this field has of a level lie in an array of compute rank `rank`, which
+  /// is this one.
+  [[nodiscard]] Result<layout::MemoryMap> map_in(const layout::Allocation& array, int rank) const;
   /// Returns the place of an accumulated element of `rank`, which is this one, as texts of errors name it.
   [[nodiscard]] std::string place_of(Index element, int rank) const;
   /// Returns true if each rank makes one level of all levels that it puts.
@@ -147,6 +153,15 @@ class Fields final {
  private:
   Status prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
                        Field& out);
+  Result<std::shared_ptr<const LayoutPart>> part_of(const FieldRequest& request, const PlacedLayout& layout,
+                                                    const std::string& call);
+  Status agree_on_part(const Status& mine, const std::string& call, const PlacedLayout& layout,
+                       const std::shared_ptr<LayoutPart>& made);
+  Status prepare_part(const layout::Section& section, const PlacedLayout& layout,
+                      std::shared_ptr<LayoutPart>& out);
+  [[nodiscard]] std::int64_t number_of_part(std::int64_t layout, const layout::Section& section) const;
+  void name_dimensions(LayoutPart& part) const;
+  static void take_part(const LayoutPart& part, FieldRequest& request);
   Status prepare_reduction(const FieldRequest& request, const PlacedLayout& layout, Field& out);
   Status prepare_weights(const FieldRequest& request, const PlacedLayout& layout, Field& out);
   Status prepare_weights_of_levels(const Field& weights, const PlacedLayout& layout, Field& out) const;
@@ -192,6 +207,7 @@ class Fields final {
   std::vector<codec::GivenAttribute> attributes_;
   std::map<std::string, int> numbers_;
   std::map<std::int64_t, std::shared_ptr<const PlacedLayout>> layouts_;  // of the fields, by their ids
+  std::vector<std::shared_ptr<const LayoutPart>> layout_parts_;          // of the fields, each once
   std::size_t held_fields_ = 0;        // number of fields that the servers know
   bool attributes_are_later_ = false;  // the servers do not know all attributes
   std::string file_without_;

@@ -66,6 +66,12 @@ extern const OptionTable<StreamRequest> stream_options;
 /// Returns what docs/streams.md says of the keys of tr_stream_create, with those that only some formats have.
 std::vector<OptionInfo> stream_option_infos();
 
+/// What section= says of one dimension.
+struct SectionPart {
+  std::optional<Index> start, stop;  // none: those of the whole dimension
+  Index stride = 1;
+};
+
 struct FieldRequest {
   codec::FieldDefinition definition;               // without the georeference, which belongs to the layout
   layout::Allocation allocation;                   // without the halo, which belongs to the layout, too
@@ -73,8 +79,9 @@ struct FieldRequest {
   std::optional<operations::Operation> operation;  // over the steps of an interval
   bool has_statistic = false;                      // statistic= is given
   TimeAxis time{};                                 // of the stream
-  std::vector<std::string> lost{};  // the dimensions of over=, whose operation the definition has
-  std::string weights{};            // the field of weights=
+  std::vector<std::string> lost{};     // the dimensions of over=, whose operation the definition has
+  std::string weights{};               // the field of weights=
+  std::vector<SectionPart> section{};  // slowest dimension first; empty = the whole array
 };
 
 /// Parses the options of tr_stream_define, for a stream of `format`. `shape` is the layout's. One level means
@@ -82,6 +89,11 @@ struct FieldRequest {
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
                                  std::string_view options, std::string_view format,
                                  const TimeAxis& time = {});
+
+/// Returns the section that a definition asks for of an array of this shape, or nothing if that is the whole
+/// array. Sections that have the same elements are equal.
+Result<std::optional<layout::Section>> resolve_section(const std::vector<SectionPart>& parts,
+                                                       const std::vector<Index>& shape);
 
 /// The keys of tr_stream_define that all formats know.
 extern const OptionTable<FieldRequest> field_options;

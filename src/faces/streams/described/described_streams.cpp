@@ -90,8 +90,10 @@ Status DescribedStreams::check_definition(const std::string& field, const Placed
     if (status.is_ok()) status = all.status();
     if (status.is_ok()) {
       const codec::StreamDefinition& definition = member.described->request.definition;
-      status = parse_field(use.field->in_file, type, layout.shape(), *all, definition.format, definition.time)
-                   .status();
+      const Result<FieldRequest> request =
+          parse_field(use.field->in_file, type, layout.shape(), *all, definition.format, definition.time);
+      status = request.status();
+      if (status.is_ok()) status = resolve_section(request->section, layout.shape()).status();
     }
     if (!status.is_ok()) return at(use.field->place, member, status);
   }

@@ -269,7 +269,8 @@ const IndexField* first_without(const std::vector<IndexField>& all, const std::v
 /// Returns what differs between two fields of one name that are not equal.
 std::string_view difference_between(const IndexField& one, const IndexField& other) {
   if (one.type != other.type) return "type";
-  return one.shape != other.shape ? "shape" : "levels";
+  if (one.shape != other.shape) return "shape";
+  return one.section == other.section ? "levels" : "section";
 }
 
 /// Checks the fields of a file that the stream goes on in. `file` is its index.

@@ -13,8 +13,9 @@ namespace {
 
 constexpr std::string_view kStepMark = "STEP";
 constexpr std::string_view kClosedMark = "DONE";
-constexpr std::uint32_t kVersion = 1;         // leads are seconds
-constexpr std::uint32_t kVersionOfTimes = 2;  // the header has an axis of times at its end
+constexpr std::uint32_t kVersion = 1;            // leads are seconds
+constexpr std::uint32_t kVersionOfTimes = 2;     // the header has an axis of times at its end
+constexpr std::uint32_t kVersionOfSections = 3;  // and behind that the sections of fields
 constexpr std::size_t kChecksumBytes = 8;
 constexpr std::size_t kRecordPrefix = 24;               // mark, length, previous, sequence
 constexpr std::size_t kStepFixed = kRecordPrefix + 40;  // step, lead, begin, end, count, zero
@@ -47,6 +48,18 @@ List get_list(Unpacker& in) {
   const auto count = in.get<std::uint32_t>();
   for (std::uint32_t i = 0; i < count && in.ok(); ++i) values.push_back(in.get<typename List::value_type>());
   return values;
+}
+
+void put_sections(Packer& out, std::uint32_t count, const std::vector<IndexField>& fields) {
+  out.put(count);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const IndexSection& section = fields[i].section;
+    if (!section.is_given()) continue;
+    out.put(static_cast<std::uint32_t>(i));
+    put_list(out, section.whole);
+    put_list(out, section.start);
+    put_list(out, section.stride);
+  }
 }
 
 Packer begin_record(std::string_view mark, const IndexChain& chain) {
@@ -107,6 +120,22 @@ IndexField decode_field(Unpacker& in) {
   return field;
 }
 
+/// Gives fields their sections.
+Status decode_sections(Unpacker& in, std::vector<IndexField>& fields) {
+  const auto count = in.get<std::uint32_t>();
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+    const auto number = in.get<std::uint32_t>();
+    IndexSection section;
+    section.whole = get_list<std::vector<Index>>(in);
+    section.start = get_list<std::vector<Index>>(in);
+    section.stride = get_list<std::vector<Index>>(in);
+    if (number >= fields.size() || fields[number].section.is_given() || !section.is_given())
+      return corrupt(cat("a section of field ", number, " is empty, comes twice, or has no field"));
+    fields[number].section = std::move(section);
+  }
+  return count > 0 ? Status() : corrupt("version 3 of an index is for sections of arrays, and it has none");
+}
+
 Result<TimeAxis> decode_time(Unpacker& in) {
   TimeAxis::Parts parts;
   parts.kind = in.get<TimeAxis::Kind>();
@@ -133,12 +162,15 @@ Result<IndexHeader> decode_header(std::span<const std::byte> bytes) {
   header.format = get_list<std::string>(in);
   const auto fields = in.get<std::uint32_t>();
   for (std::uint32_t i = 0; i < fields && in.ok(); ++i) header.fields.push_back(decode_field(in));
-  if (Unpacker(bytes.subspan(kIndexMark.size())).get<std::uint32_t>() == kVersionOfTimes) {
+  const auto version = Unpacker(bytes.subspan(kIndexMark.size())).get<std::uint32_t>();
+  if (version >= kVersionOfTimes) {
     Result<TimeAxis> time = decode_time(in);
     if (!time.is_ok()) return corrupt(time.status().text());
-    if (time->is_default()) return corrupt("version 2 of an index is for other times than leads in seconds");
+    if (version == kVersionOfTimes && time->is_default())
+      return corrupt("version 2 of an index is for other times than leads in seconds");
     header.time = std::move(*time);
   }
+  if (version == kVersionOfSections) TR_TRY(decode_sections(in, header.fields));
   if (!in.ok() || !in.rest().empty()) return corrupt("the header's parts do not add up to its length");
   if (const Status status = check_header(header); !status.is_ok()) return corrupt(status.text());
   return header;
@@ -225,14 +257,22 @@ Result<std::size_t> header_length(std::span<const std::byte> bytes) {
     return corrupt("the header's checksum is wrong: its bytes were changed after they were written");
   }
   const auto version = Unpacker(bytes.subspan(kIndexMark.size())).get<std::uint32_t>();
-  if (version != kVersion && version != kVersionOfTimes) {
+  if (version < kVersion || version > kVersionOfSections) {
     return Status(Code::unsupported, cat("index: version ", version, ", this Tailrace reads versions ",
-                                         kVersion, " and ", kVersionOfTimes));
+                                         kVersion, " to ", kVersionOfSections));
   }
   return length;
 }
 
 Status bad(std::string_view what) { return {Code::argument, std::string(what)}; }
+
+Status check_section(const IndexField& field) {
+  const auto& [whole, start, stride] = field.section;
+  bool is_sound = start.size() == whole.size() && stride.size() == whole.size();
+  for (std::size_t i = 0; is_sound && i < whole.size(); ++i)
+    is_sound = start[i] >= 0 && start[i] < whole[i] && stride[i] >= 1;
+  return is_sound ? Status() : bad(cat("field \"", field.name, "\" has no such section"));
+}
 
 Status check_field(const IndexField& field) {
   if (field.name.empty() || field.name.size() > kMostText) return bad("a field's name is empty or too long");
@@ -244,7 +284,7 @@ Status check_field(const IndexField& field) {
       return bad(cat("field \"", field.name, "\" has an extent of ", extent));
     }
   }
-  return {};
+  return check_section(field);
 }
 
 }  // namespace
@@ -303,7 +343,11 @@ Status check_step(const IndexHeader& header, const IndexStep* before, const Inde
 ByteVector encode_header(const IndexHeader& header) {
   Packer out;
   put_raw(out, kIndexMark);
-  out.put(header.time.is_default() ? kVersion : kVersionOfTimes).put(std::uint32_t{0}).put(header.run);
+  const auto sections = static_cast<std::uint32_t>(
+      std::ranges::count_if(header.fields, [](const IndexField& field) { return field.section.is_given(); }));
+  const bool has_times = sections > 0 || !header.time.is_default();
+  out.put(sections > 0 ? kVersionOfSections : has_times ? kVersionOfTimes : kVersion);
+  out.put(std::uint32_t{0}).put(header.run);
   out.put(header.data_begin).put(to_seconds(header.base, header.calendar));
   out.put(header.calendar).put(static_cast<std::int32_t>(header.member.value_or(-1)));
   put_list(out, header.format);
@@ -315,12 +359,13 @@ ByteVector encode_header(const IndexHeader& header) {
     put_list(out, field.level_type);
     put_list(out, field.levels);
   }
-  if (!header.time.is_default()) {
+  if (has_times) {
     const TimeAxis::Parts& time = header.time.parts();
     out.put(time.kind).put(std::uint32_t{time.has_base}).put(time.nanoseconds).put(time.shown);
     put_list(out, time.name);
     put_list(out, time.units);
   }
+  if (sections > 0) put_sections(out, sections, header.fields);
   return seal(out, kIndexMark.size() + 4, 0);
 }
 

@@ -18,6 +18,16 @@
 // The bytes of an index file, as docs/formats/index.md defines them. Nothing here touches a file.
 namespace tailrace::streams {
 
+/// Which part of the program's array the records of a field hold: of each dimension the elements start, start
+/// + stride, ... Slowest dimension first.
+struct IndexSection {
+  std::vector<Index> whole;  // shape of the array; empty: the records hold all of it
+  std::vector<Index> start;
+  std::vector<Index> stride;
+  [[nodiscard]] bool is_given() const { return !whole.empty(); }
+  friend bool operator==(const IndexSection&, const IndexSection&) = default;
+};
+
 /// The facts about a field that a reader needs to understand its records.
 struct IndexField {
   std::string name;
@@ -25,6 +35,7 @@ struct IndexField {
   std::vector<Index> shape;  // of one record, slowest dimension first
   std::string level_type = "surface";
   std::vector<double> levels{0};
+  IndexSection section{};
   friend bool operator==(const IndexField&, const IndexField&) = default;
 };
 

@@ -58,6 +58,43 @@ TEST(index_format, another_axis_of_times_is_told_and_read_back) {
   EXPECT_EQ(std::to_integer<int>(encode_header(sample_header())[8]), 1);
 }
 
+TEST(index_format, sections_are_told_and_read_back_with_any_axis_of_times) {
+  IndexHeader header = sample_header();
+  header.fields[0].shape = {95, 156};
+  header.fields[0].section = {{378, 468}, {1, 0}, {4, 3}};
+  EXPECT_EQ(std::to_integer<int>(encode_header(header)[8]), 3);
+  EXPECT_EQ(decode_index(encode_index(header, sample_steps(2)))->header, header);
+  header.time = TimeAxis::of_model();
+  header.fields[1].section = {{378, 468}, {377, 0}, {1, 1}};
+  EXPECT_EQ(decode_index(encode_index(header, {}))->header, header);
+  EXPECT_NE(header.fields[0], sample_header().fields[0]);
+  const auto refused = [&](auto&& change) {
+    IndexHeader wrong = header;
+    change(wrong.fields[0].section);
+    return check_header(wrong).code() == Code::argument &&
+           decode_index(encode_index(wrong, {})).status().code() == Code::corrupt;
+  };
+  EXPECT_TRUE(refused([](IndexSection& each) { each.start[0] = -1; }));
+  EXPECT_TRUE(refused([](IndexSection& each) { each.start[0] = 378; }));
+  EXPECT_TRUE(refused([](IndexSection& each) { each.stride[1] = 0; }));
+  EXPECT_TRUE(refused([](IndexSection& each) { each.stride.pop_back(); }));
+  // The number of sections, their fields, and a version that has none.
+  const ByteVector good = encode_header(header);
+  const std::size_t one_section = 4 + 3 * (4 + 2 * 8), count = good.size() - 8 - 2 * one_section - 4;
+  const auto changed = [&](std::size_t at, int value) {
+    ByteVector bytes = good;
+    bytes[at] = static_cast<std::byte>(value);
+    const std::uint64_t sum = checksum(std::span(bytes).first(bytes.size() - 8));
+    for (std::size_t i = 0; i < 8; ++i) bytes[bytes.size() - 8 + i] = static_cast<std::byte>(sum >> (8 * i));
+    return decode_index(bytes).status().code();
+  };
+  EXPECT_EQ(changed(count, 2), Code::ok);
+  for (const int number : {0, 1, 3, 255}) EXPECT_EQ(changed(count, number), Code::corrupt) << number;
+  EXPECT_EQ(changed(count + 4, 9), Code::corrupt);
+  EXPECT_EQ(changed(count + 4, 1), Code::corrupt) << "a field has two sections";
+  EXPECT_EQ(changed(8, 2), Code::corrupt);
+}
+
 TEST(index_format, without_steps_the_data_end_where_they_begin) {
   IndexHeader header = sample_header();
   header.data_begin = 5;
@@ -122,12 +159,12 @@ TEST(index_format, the_bytes_are_those_of_the_document) {
 
 TEST(index_format, another_version_is_unsupported_and_says_so) {
   ByteVector head = encode_header(sample_header());
-  head[8] = std::byte{3};
+  head[8] = std::byte{4};
   const std::uint64_t sum = checksum(std::span(head).first(head.size() - 8));
   for (std::size_t i = 0; i < 8; ++i) head[head.size() - 8 + i] = static_cast<std::byte>(sum >> (8 * i));
   const Status status = decode_index(head).status();
   EXPECT_EQ(status.code(), Code::unsupported);
-  EXPECT_TRUE(mentions(status.text(), "version 3")) << status.text();
+  EXPECT_TRUE(mentions(status.text(), "version 4")) << status.text();
 }
 
 TEST(index_format, what_is_no_index_is_corrupt) {

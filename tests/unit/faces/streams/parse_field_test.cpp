@@ -207,6 +207,32 @@ TEST(parse_field, operations_and_what_the_program_says_of_the_statistic_itself) 
   EXPECT_NE(error_of("operation=average").find("operation="), std::string::npos);
 }
 
+TEST(parse_field, a_section_names_the_same_elements_in_many_ways) {
+  const auto resolved = [](std::string_view options) {
+    return resolve_section(parsed(options).section, {10, 7});
+  };
+  const layout::Section odd{{1, 0}, {8, 7}, {3, 1}};  // 1, 4 and 7
+  for (const char* const text :
+       {"section=1:10:3,:", "section=1:8:3,0:7:1", "section=1::3,:7", "section=1:9:3,::"})
+    EXPECT_EQ(*resolved(text), odd) << text;
+  EXPECT_EQ(*resolved("section=9:,2:3:5"), (layout::Section{{9, 2}, {10, 3}, {1, 1}}));
+  EXPECT_EQ(*resolved("section=:,:"), std::nullopt);
+  EXPECT_EQ(*resolved("section=0:10:1,::1"), std::nullopt);
+  EXPECT_EQ(*resolved(""), std::nullopt);
+  for (const char* const text :
+       {"section=0:11,:", "section=10:,:", "section=3:3,:", "section=:", "section=:,:,:"})
+    EXPECT_EQ(resolved(text).status().code(), Code::settings) << text;
+  EXPECT_TRUE(
+      mentions(resolved("section=0:11,:").status().text(),
+               "0:11:1 of dimension 0 stops beyond its 10 elements; stop is exclusive (the array is 10 x 7"))
+      << resolved("section=0:11,:").status().text();
+  EXPECT_TRUE(mentions(error_of("section=5,:"), "give start:stop"));
+  EXPECT_TRUE(mentions(error_of("section=-1:,:"), "below 0"));
+  EXPECT_TRUE(mentions(error_of("section=::-1,:"), "stride"));
+  EXPECT_TRUE(mentions(error_of("section=x:,:"), "x"));
+  EXPECT_NE(error_of("section="), "no error");
+}
+
 TEST(parse_field, coefficients_belong_to_hybrid_levels_and_suffice_for_them) {
   EXPECT_EQ(parsed("levels=hybrid:1-2 coefficients=0,1,2,0,0.5,1").definition.levels.coefficients,
             (std::vector<double>{0, 1, 2, 0, 0.5, 1}));

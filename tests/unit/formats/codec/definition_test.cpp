@@ -63,6 +63,27 @@ TEST(definition, a_field_without_time_comes_back_without_its_values) {
   EXPECT_TRUE(back->dimensions.empty());
 }
 
+TEST(definition, a_section_comes_back_and_one_that_is_no_section_is_damage) {
+  FieldDefinition field = rich_field();
+  const ByteVector whole = packed(field);
+  field.section = {{9, 4, 10}, {2, 0, 1}, {3, 1, 2}, "not packed"};
+  const ByteVector bytes = packed(field);
+  EXPECT_GT(bytes.size(), whole.size());
+  Unpacker in(bytes);
+  const Result<FieldDefinition> back = FieldDefinition::unpack(in);
+  ASSERT_TRUE(back.is_ok()) << back.status().text();
+  EXPECT_TRUE(in.rest().empty());
+  EXPECT_EQ(back->section.whole, field.section.whole);
+  EXPECT_EQ(back->section.start, field.section.start);
+  EXPECT_EQ(back->section.stride, field.section.stride);
+  EXPECT_EQ(back->section.no_grid, "");
+  EXPECT_EQ(packed(*back), bytes);
+  field.section.start[1] = 4;
+  const ByteVector beyond = packed(field);
+  Unpacker wrong(beyond);
+  EXPECT_EQ(FieldDefinition::unpack(wrong).status().code(), Code::corrupt);
+}
+
 TEST(definition, what_is_left_of_a_field_over_dimensions_comes_back) {
   FieldDefinition field = rich_field();
   const ByteVector whole = packed(field);

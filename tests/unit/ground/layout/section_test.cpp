@@ -82,6 +82,20 @@ TEST(SectionMap, packs_just_the_selected_elements) {
   }
 }
 
+TEST(SectionLayout, of_indices_is_what_each_rank_tells_of_its_own_part) {
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    Generator generator(seed);
+    const Layout layout = generator.any();
+    const Section section = any_section(generator, layout.shape());
+    const auto part = section_layout(layout, section);
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+      const auto numbers = section_indices(layout.shape(), section, expand(layout.rows(rank)));
+      ASSERT_EQ(*numbers, expand(part->rows(rank))) << "seed " << seed << ", rank " << rank;
+    }
+  }
+  EXPECT_EQ(section_indices({4}, {{0}, {5}, {1}}, {}).status().code(), Code::layout);
+}
+
 TEST(SectionLayout, a_section_of_a_section_is_a_section) {
   const auto layout = Layout::block({20, 30}, 6);
   const auto once = section_layout(*layout, {{2, 3}, {18, 30}, {2, 3}});

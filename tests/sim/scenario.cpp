@@ -39,7 +39,7 @@ std::string name_for(const std::string& name, const std::string& format) {
 
 void Scenario::prepare() {
   // A store of objects is refused where all servers would write one file together.
-  if (name_for(pattern, format) != pattern && (*pipeline::find_method(method))->is_collective)
+  if (stores::is_store(name_for(pattern, format)) && (*pipeline::find_method(method))->is_collective)
     method = "writer";
   pattern = name_for(pattern, format);
   const auto make = [&] {

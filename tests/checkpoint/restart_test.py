@@ -28,6 +28,7 @@ STEPS = 26  # of a quarter of an hour; the last save is that of step 24
 RESTORES = 0.5  # of the ends before time: the outputs are brought to the last save from outside
 STOPS = 0.4  # of the ends before time: told to stop, by a signal, the time limit or the halt file; the others are kills
 METHODS = ("scan", "serial", "writer", "writer_aio")  # those that give records the order of puts
+HANDOFFS = ("auto", "shared", "messages", "onesided")
 LOGS = ["log.bin", "log.txt", "own.log", "pages.bin", "state.bin"]
 
 parser = argparse.ArgumentParser()
@@ -77,15 +78,15 @@ class Round:
         servers = self.random.choice((0, 1, 1, 2))
         ranks = self.random.choice((1, 2, 3, 4))
         throttle, self.seconds = self.random.choice((("", 0.45), ("250kB/s,1ms", 1.2), ("120kB/s,3ms", 2.0)))
-        method = self.random.choice(METHODS)
-        settings = {"TAILRACE_SERVERS": str(servers), "TAILRACE_METHOD": method, "TAILRACE_PARALLEL_THRESHOLD": self.random.choice(("0", "1MiB")),
+        method, handoff = self.random.choice(METHODS), self.random.choice(HANDOFFS)
+        settings = {"TAILRACE_SERVERS": str(servers), "TAILRACE_METHOD": method, "TAILRACE_HANDOFF": handoff, "TAILRACE_PARALLEL_THRESHOLD": self.random.choice(("0", "1MiB")),
                     **({"TAILRACE_THROTTLE": throttle} if throttle else {})}
         settings["TAILRACE_HALT_FILE"] = "halt"
         if self.commits:
             settings["RESTART_MODEL_COMMITS"] = "1"
         if limited:
             settings.update(TAILRACE_TIME_LIMIT=f"{self.random.choice((1, 2))}s", TAILRACE_STOP_MARGIN="0s")
-        self.story.append(f"{ranks} ranks, {servers} servers, {method}, throttle {throttle or 'none'}")
+        self.story.append(f"{ranks} ranks, {servers} servers, {method}, {handoff}, throttle {throttle or 'none'}")
         command = [*MPIRUN, "-n", str(ranks + servers), MODEL, PATTERN, OPTIONS, "cp", f"overwritten=journal {self.options}",
                    str(STEPS), str(pause), self.log_mode]
         return Job(command, environment(**settings), self.directory)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """How data reaches servers (handoff=): the same bytes for each way, with several methods and formats; what the report and the log tell; what
 is no handoff, or is not possible, is refused; a rank that leaves without tr_finalize holds nobody up.
-    handoff_test.py MODEL HANGING_WINDOW"""
+    handoff_test.py MODEL HANGING_WINDOW HANGING_GET"""
 import itertools
 import json
 import os
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
@@ -91,14 +92,37 @@ def refused():
         check(code == 1 and words in err and not os.path.exists(f"{directory}/fc.raw"), f"{options} {settings}: {code}, {err}")
 
 
+def preloading(library):
+    return ["sh", "-c", f'LD_PRELOAD="{library}${{LD_PRELOAD:+:$LD_PRELOAD}}" exec "$0" "$@"']
+
+
+def a_get_that_hangs():
+    """The limit on waiting ends the job also from within a get, and tells its call. The first steps' gets come through."""
+    directory = fresh("handoff-hangs")
+    path, hangs = f"{directory}/fc.raw", os.path.abspath(f"{directory}/hangs")
+
+    def hang_behind_the_first_step():
+        while not tailrace("index", path)[1].count("lead"):
+            time.sleep(0.05)
+        open(hangs, "w", encoding="ascii").close()
+
+    threading.Thread(target=hang_behind_the_first_step, daemon=True).start()
+    # With one rank a level takes 1,144 bytes, which do not travel in a message.
+    code, _, err = run(2, preloading(sys.argv[3]) + arguments(path, "format=raw handoff=onesided", LAST), TAILRACE_SERVERS="1", TAILRACE_WATCHDOG="1s", TAILRACE_TIMEOUT="3s",
+                       TEST_HANGS=hangs, SMALL_MODEL_AWAITS=f"1:{hangs}")
+    if WITHOUT in err:
+        return  # the MPI has no gets
+    check(code not in (0, 124) and "s for MPI_Get, from the memory of handoff=onesided" in err and "gives up (TAILRACE_TIMEOUT)" in err, f"a get hangs: {code}, {err}")
+    check(tailrace("verify", path)[0] == 0, "what was committed before a get hung is whole")
+
+
 def at_the_end():
     """A program that ends without tr_finalize does not wait in MPI_Win_free. An MPI that hangs with the window is named."""
     directory = fresh("handoff-end")
     began = time.monotonic()
     code, _, err = run(3, arguments(f"{directory}/fc.raw", "format=raw handoff=onesided", LAST, 0, 0, "forget"), TAILRACE_SERVERS="1")
     check(code != 124 and time.monotonic() - began < LIMIT, f"without tr_finalize: {code}, {err}")
-    preload = ["sh", "-c", f'LD_PRELOAD="{sys.argv[2]}${{LD_PRELOAD:+:$LD_PRELOAD}}" exec "$0" "$@"']
-    code, _, err = run(3, preload + arguments(f"{directory}/hangs.raw", "format=raw handoff=onesided", LAST), TAILRACE_SERVERS="1", TAILRACE_WATCHDOG="1s", TAILRACE_TIMEOUT="3s")
+    code, _, err = run(3, preloading(sys.argv[2]) + arguments(f"{directory}/hangs.raw", "format=raw handoff=onesided", LAST), TAILRACE_SERVERS="1", TAILRACE_WATCHDOG="1s", TAILRACE_TIMEOUT="3s")
     check(code not in (0, 124) and "has waited 1 s for MPI_Win_allocate" in err and "take another handoff" in err and "gives up (TAILRACE_TIMEOUT)" in err, f"the MPI hangs: {code}, {err}")
 
 
@@ -107,4 +131,5 @@ by_the_setting()
 on_two_nodes()
 refused()
 at_the_end()
+a_get_that_hangs()
 finish()

@@ -56,6 +56,37 @@ void fail_each_duplication(const char* options) {
   }
 }
 
+/// Lets the second call of MPI_Comm_dup of a session fail, which a stream with handoff=onesided makes for its
+/// window. The stream is written all the same.
+void fail_the_windows_duplication() {
+  for (victim = -1; victim < 3; ++victim) {
+    calls_left = 1;
+    MPI_Comm compute = MPI_COMM_NULL;
+    if (tr_init(MPI_COMM_WORLD, &compute, "servers=1") != TR_OK) return;
+    if (compute != MPI_COMM_NULL) {
+      tr_stream* stream = nullptr;
+      tr_layout* layout = nullptr;
+      const tr_index shape[] = {8, 6};
+      const std::vector<float> values(48, 1.5F);
+      const std::string name = "window" + std::to_string(victim) + ".raw";
+      int code =
+          tr_stream_create(name.c_str(), "base=2026-03-01T00:00Z format=raw handoff=onesided", &stream);
+      std::printf("rank %d: create for victim %d returned %d, calls left %d\n", me, victim, code,
+                  calls_left.load());
+      if (code == TR_OK) code = tr_layout_block(2, shape, nullptr, &layout);
+      if (code == TR_OK) code = tr_stream_define(stream, "t", layout, TR_F32, "levels=surface");
+      if (code == TR_OK) code = tr_stream_begin(stream, 0);
+      if (code == TR_OK) code = tr_stream_put(stream, "t", values.data());
+      if (code == TR_OK) code = tr_stream_end(stream);
+      if (code == TR_OK) code = tr_stream_close(&stream);
+      if (code != TR_OK) std::printf("rank %d: WRONG: %s\n", me, tr_error());
+      tr_layout_free(&layout);
+      finalize();
+    }
+    calls_left = -1;
+  }
+}
+
 /// Rank 0 makes a collective call that the other ranks never make: they are in tr_finalize.
 void alone_in(const std::string& call) {
   MPI_Comm compute = MPI_COMM_NULL;
@@ -178,6 +209,8 @@ int main(int argc, char** argv) {
     left_in_world(is(argv[2], "step"));
   } else if (is(name, "exit")) {
     exits_in_a_collective_call();
+  } else if (is(name, "window")) {
+    fail_the_windows_duplication();
   } else if (is(name, "duplication")) {
     fail_each_duplication("servers=0");
     fail_each_duplication("servers=1");

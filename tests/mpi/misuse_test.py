@@ -2,6 +2,7 @@
 """Calls of tr_init and tr_log where they do not belong end in an error or a message, never in silence or a crash."""
 import os
 import re
+import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
@@ -40,6 +41,16 @@ def a_session_that_cannot_begin():
     # The session's alone, without servers and with one, for each of three victims: files and checkpoints make none.
     failed = re.findall(rf"duplication (\d) failed on rank -?\d: {MPI_FAILED}", out)
     check(failed == ["0"] * 6, f"what failed: {out}")
+
+
+def a_window_that_cannot_be_made():
+    """A communicator that one rank cannot duplicate is one that none has: the data travel in messages, and rank 0 says why."""
+    code, out, err = run(3, [MODEL, "window"], TAILRACE_TIMEOUT="20s")
+    check(code == 0 and "WRONG" not in out, f"a window's communicator fails: {code}, {out} {err}")
+    check(len(re.findall(r"create for victim (?:-1|[0-2]) returned 0, calls left -1", out)) == 8, f"each rank has made the call: {out}")
+    check(err.count("ranks send messages in place of handoff=onesided: MPI_Comm_dup failed") == 4, f"rank 0 says why: {err}")
+    for victim in range(-1, 3):
+        check(contents(f"window{victim}.raw") == struct.pack("<f", 1.5) * 48, f"window{victim}.raw has other bytes")
 
 
 def ranks_in_different_calls():
@@ -90,6 +101,7 @@ init_on_one_rank()
 init_twice()
 world_in_place_of_the_models_communicator()
 a_session_that_cannot_begin()
+a_window_that_cannot_be_made()
 ranks_in_different_calls()
 the_first_array_on_one_rank()
 finish()

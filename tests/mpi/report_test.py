@@ -97,8 +97,31 @@ def lost_step():
         check(report["state"] == "failed" and "Input/output error" in report["error"] and report["streams"][0]["failed_steps"] > 0, f"a failed step: {report}")
 
 
+def slow_and_full():
+    """Each call of storage takes long, and a write finds no room: the times of commits and of the wait for room grow, beside a run on the disk as it is."""
+    if not JSON:
+        return
+    directory = fresh("report-slow")
+    spent = {}
+    for name, settings in (("fast", {}), ("slow", {"TAILRACE_THROTTLE": "100MB/s,100ms"}), ("full", {"TAILRACE_FAULT": "nth=2 fault=enospc calls=write"})):
+        path = f"{directory}/{name}.json"
+        code, _, err = run(2, arguments(f"{directory}/{name}.raw", "format=raw on_full=wait:1m", 1), TAILRACE_SERVERS="1", TAILRACE_REPORT=path, **settings)
+        check(code == 0, f"{name}: {code}, {err}")
+        report = json.loads(contents(path) or "{}")
+        check_times(report, name)
+        spent[name] = report["streams"][0]["servers"]
+        (server,) = [each for each in report["processes"] if each["role"] == "server"]
+        check(abs(server["threads_routines"]["commit"] - spent[name]["commit_seconds"]) < 1e-6, f"{name}: the server's own figures: {server}")
+        check(abs(server["threads_routines"]["wait"] - spent[name]["wait_seconds"]) < 1e-6, f"{name}: the server's own figures: {server}")
+    # A commit opens and writes the index; two steps and the closing record are three.
+    check(spent["slow"]["commit_seconds"] > 0.3 and spent["slow"]["commit_seconds"] > spent["fast"]["commit_seconds"] + 0.2, f"commits: {spent}")
+    check(spent["full"]["waits_for_space"] == 1 and spent["full"]["wait_seconds"] > 0, f"the wait for room: {spent}")
+    check([spent[name]["wait_seconds"] for name in ("fast", "slow")] == [0, 0], f"nobody waited for room: {spent}")
+
+
 for servers in (0, 1):
     running_and_ended(servers)
     failed_and_silent(servers)
 lost_step()
+slow_and_full()
 finish()

@@ -8,8 +8,9 @@
 // directory `pids`, if that exists. With SMALL_MODEL_STALLS=RANK:SECONDS this compute rank sleeps before its
 // second step. With SMALL_MODEL_AWAITS=HOUR:FILE each compute rank waits before this hour's step until the
 // file exists. SMALL_MODEL_FIELDS has further options of both fields. With SMALL_MODEL_THREADS MPI is
-// initialised with MPI_THREAD_MULTIPLE. SMALL_MODEL_TWIN is the pattern of a second stream, which has the
-// same options and gets the same fields.
+// initialised with MPI_THREAD_MULTIPLE. With SMALL_MODEL_STOPS the model asks behind each step whether it is
+// to stop, and rank 0 prints "stopped HOUR" with the hour of the last step. SMALL_MODEL_TWIN is the pattern
+// of a second stream, which has the same options and gets the same fields.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -50,6 +51,12 @@ void await(std::int64_t hour) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
+bool should_stop(MPI_Comm compute, std::int64_t hour) {
+  if (std::getenv("SMALL_MODEL_STOPS") == nullptr || tr_should_stop() == 0) return false;
+  if (tailrace::scene::rank_of(compute) == 0) std::printf("stopped %lld\n", static_cast<long long>(hour));
+  return true;
+}
+
 void forecast(MPI_Comm compute, char** arguments) {
   const std::string options = std::string("base=2026-03-01T00:00Z ") + arguments[2];
   const bool has_grid = options.find("format=raw") == std::string::npos;
@@ -84,6 +91,7 @@ void forecast(MPI_Comm compute, char** arguments) {
       expect(tr_stream_end(each));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(arguments[5])));
+    if (should_stop(compute, hour)) break;
   }
   if (std::getenv("SMALL_MODEL_KEEPS_OPEN") == nullptr) expect(tr_stream_close(&stream));
   if (twin != nullptr) expect(tr_stream_close(&twin));

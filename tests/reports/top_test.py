@@ -189,6 +189,21 @@ class Watching(Files, unittest.TestCase):
         put(self.path(), running(50.0))
         self.assertNotIn("no news", self.line(process))
 
+    def test_no_news_are_told_from_35_seconds_on(self):
+        """Ages are whole seconds, so both sides of the threshold can be tried, in whatever second is not over before the line has come."""
+        for age, is_told in ((34, False), (35, True)):
+            for _ in range(50):
+                second = int(time.time())
+                put(self.path(), running(10.0, age=age))
+                process = self.start()
+                line = self.line(process)
+                self.end(process)
+                if int(time.time()) == second:
+                    break
+            else:
+                self.skipTest("the machine is too slow: no line has come within the second of its report")
+            self.assertEqual(f"; no news for {age} s: is the job alive?\n" in line, is_told, line)
+
     def test_an_ended_job_is_not_asked_for_news(self):
         put(self.path(), running(10.0, age=4000, state="ended"))
         self.assertNotIn("no news", tailrace("top", self.path()).stdout)

@@ -10,17 +10,6 @@
 namespace tailrace::sim {
 namespace handoff_test {
 
-/// Returns nodes that all have a server, so that every handoff is possible.
-std::vector<NodeShape> nodes_with_servers(Scheduler& dice, int ranks, int servers) {
-  std::vector<NodeShape> nodes(static_cast<std::size_t>(dice.random(1, servers)), NodeShape{0, 1});
-  const auto any = [&]() -> NodeShape& {
-    return nodes[static_cast<std::size_t>(dice.random(0, std::ssize(nodes) - 1))];
-  };
-  for (int i = 0; i < ranks; ++i) ++any().ranks;
-  for (auto i = std::ssize(nodes); i < servers; ++i) ++any().servers;
-  return nodes;
-}
-
 TEST(sim_handoff, bytes_are_the_same_with_every_method_for_any_ranks_servers_nodes_and_timing) {
   for (std::uint64_t seed = 1; seed <= seeds(160); ++seed) {
     Scheduler dice(seed * 7919);

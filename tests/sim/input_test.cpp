@@ -47,6 +47,7 @@ struct Plan {
   std::map<int, int> reading;  // by node: ranks that decode now
   int most_reading = 0;        // on one node at one moment
   int gaps = 0;                // steps that were refused because a file is missing
+  std::int64_t get_wait = 0;   // of all ranks, as their accounts have it
 };
 
 class MadeUp final : public sources::Source {
@@ -158,6 +159,7 @@ struct Program {
       if (common.once_in(4)) told(rank, "seek", lead, (*stream)->seek(lead));
       do_step(rank, **stream, placed, lead, dice);
     }
+    plan.get_wait += rank.session().spent().spent[comm::Routine::get_wait];
     hearing.collective(me, "close", (*stream)->close());
   }
 
@@ -287,6 +289,23 @@ TEST(sim_input, each_record_is_read_once_on_a_node) {
     EXPECT_FALSE(plan.reads.empty());
     if (HasFailure()) return;
   }
+}
+
+/// Nothing but the time of a read differs between the worlds.
+TEST(sim_input, a_get_that_has_to_wait_for_its_records_counts_that_time) {
+  std::map<std::int64_t, std::int64_t> waited;
+  for (const std::int64_t longest : {std::int64_t{10'000}, std::int64_t{10'000'000'000}}) {
+    Scheduler dice(7);
+    Plan plan;
+    const Job job = job_of(plan, dice, 3);
+    plan.longest_read = longest;
+    Hearing hearing(static_cast<int>(job.nodes.size()) * plan.ranks_per_node);
+    EXPECT_EQ(run_world(job, plan, hearing, false, true), Texts());
+    EXPECT_EQ(hearing.failures(), 0) << hearing.said(0).back().text;
+    waited[longest] = plan.get_wait;
+  }
+  EXPECT_GT(waited[10'000'000'000], 10'000'000'000);
+  EXPECT_LT(waited[10'000], waited[10'000'000'000] / 20);
 }
 
 TEST(sim_input, each_rank_gets_its_part_with_halo_whatever_the_order_of_leads) {

@@ -13,8 +13,10 @@
 
 #include "engine/session/reports/report.hpp"
 #include "engine/session/reports/routines.hpp"
+#include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
 #include "scenario.hpp"
+#include "tailrace/encoders.h"
 
 namespace tailrace::sim {
 namespace report_test {
@@ -46,6 +48,21 @@ struct Figures {
   [[nodiscard]] RoutineTimes own() const { return own_routines(role, statistics); }
 };
 
+/// Where processes pay for encoding. Encoders stay registered as long as the process lives.
+Disk* encoding_disk = nullptr;
+
+/// Appends the values as they are, and charges for them.
+int encode_paid(const tr_record* record, tr_encoded* out, void*, void*) {
+  encoding_disk->charge_encoding(4 * record->count);
+  return tr_encoded_append(out, record->values, 4 * record->count);
+}
+
+bool register_paid() {
+  tr_encoder functions = TR_ENCODER;
+  functions.encode = encode_paid;
+  return formats::register_encoder("paid", &functions, nullptr).is_ok();
+}
+
 /// Runs a job and returns the figures of all processes, servers first. `between` runs behind each step.
 std::vector<Figures> figures_of(Job job, const Scenario& scenario,
                                 const std::function<void(SessionRank&)>& between = {}) {
@@ -59,6 +76,7 @@ std::vector<Figures> figures_of(Job job, const Scenario& scenario,
     return std::shared_ptr<void>(&all, [&session, note](void*) { note(session, Role::server); });
   };
   SessionWorld world(job);
+  if (job.costs) encoding_disk = &world.disk();
   std::map<int, Arrays> arrays;
   const Texts stuck = world.run([&](SessionRank& rank) {
     PlannedStream stream(rank, scenario.plan);
@@ -137,6 +155,34 @@ TEST(sim_report, a_server_of_slow_storage_waits_for_it_and_the_model_for_room) {
               all[rank].statistics.process.elapsed / 2);
     EXPECT_GT(in(model, "wait_for_storage"), 0) << "of tr_stream_close";
   }
+}
+
+/// Nothing but the rate of the encoder differs between the jobs.
+TEST(sim_report, a_server_of_a_slow_encoder_waits_for_it) {
+  [[maybe_unused]] static const bool registered = register_paid();
+  Scenario scenario;
+  scenario.format = "paid";
+  scenario.variables = {{"t", *layout::Layout::block({40, 40}, 2), "levels=hybrid:1-4"}};
+  scenario.steps = 4;
+  scenario.prepare();
+  std::map<double, RoutineTimes> own;
+  std::map<double, std::int64_t> elapsed;
+  for (const double rate : {1e9, 1e5}) {
+    Job job;
+    job.nodes = {{2, 1}};
+    job.costs = Costs();
+    job.costs->encoded_bytes_per_second = rate;
+    const std::vector<Figures> all = figures_of(job, scenario);
+    ASSERT_EQ(all.size(), 3U);
+    own[rate] = all[0].own();
+    elapsed[rate] = all[0].statistics.process.elapsed;
+  }
+  const std::int64_t values = std::int64_t{4} * 40 * 40 * 4 * 4;  // bytes, encoded by one thread
+  EXPECT_GT(in(own[1e5], "wait_for_encoding"), time_for(values, 1e5) / 2);
+  EXPECT_GT(in(own[1e5], "wait_for_encoding"), elapsed[1e5] / 2);
+  EXPECT_LT(in(own[1e9], "wait_for_encoding"), in(own[1e5], "wait_for_encoding") / 100);
+  for (const char* const other : {"wait_for_storage", "wait_for_messages", "assemble"})
+    EXPECT_LT(in(own[1e5], other), in(own[1e5], "wait_for_encoding") / 10) << other;
 }
 
 TEST(sim_report, servers_of_a_model_that_computes_are_idle) {

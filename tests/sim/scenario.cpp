@@ -39,15 +39,15 @@ std::string name_for(const std::string& name, const std::string& format) {
 
 void Scenario::prepare() {
   // A store of objects is refused where all servers would write one file together.
-  if (name_for(pattern, format) != pattern && (*pipeline::find_method(method))->is_collective)
+  if (stores::is_store(name_for(pattern, format)) && (*pipeline::find_method(method))->is_collective)
     method = "writer";
   pattern = name_for(pattern, format);
   const auto make = [&] {
-    Result<std::shared_ptr<const StreamPlan>> made =
-        StreamPlan::make(pattern,
-                         cat("base=2026-03-01 format=", format, method.empty() ? "" : " method=", method,
-                             handoff.empty() ? "" : " handoff=", handoff),
-                         variables, in_parts);
+    Result<std::shared_ptr<const StreamPlan>> made = StreamPlan::make(
+        pattern,
+        cat("base=2026-03-01 format=", format, method.empty() ? "" : " method=", method,
+            handoff.empty() ? "" : " handoff=", handoff, options.empty() ? "" : " ", options),
+        variables, in_parts);
     ASSERT_TRUE(made.is_ok()) << made.status().text();
     plan = *made;
   };
@@ -261,6 +261,16 @@ std::vector<NodeShape> random_nodes(Scheduler& dice, int ranks, int servers) {
   return shapes;
 }
 
+std::vector<NodeShape> nodes_with_servers(Scheduler& dice, int ranks, int servers) {
+  std::vector<NodeShape> nodes(static_cast<std::size_t>(dice.random(1, servers)), NodeShape{0, 1});
+  const auto any = [&]() -> NodeShape& {
+    return nodes[static_cast<std::size_t>(dice.random(0, std::ssize(nodes) - 1))];
+  };
+  for (int i = 0; i < ranks; ++i) ++any().ranks;
+  for (auto i = std::ssize(nodes); i < servers; ++i) ++any().servers;
+  return nodes;
+}
+
 void expect_same(const Status& a, const Status& b, const std::string& where) {
   EXPECT_EQ(a.code(), b.code()) << where;
   EXPECT_EQ(a.text(), b.text()) << where;
@@ -330,6 +340,30 @@ void sort_records(ByteVector& file, const streams::IndexContents& index) {
   }
 }
 
+bool has_any_order(const Scenario& scenario) {
+  return (*pipeline::find_method(scenario.method))->has_any_order && !scenario.plan->codec->fixed_places();
+}
+
+void expect_steps(storage::Target& target, const std::string& name, const StreamPlan& plan,
+                  const streams::IndexContents& index, const std::vector<std::int64_t>& steps,
+                  std::int64_t interval, bool has_any_order, const std::string& where) {
+  ByteVector expected = bytes_of_file(plan, steps, interval, false);
+  EXPECT_EQ(index.data_end(), static_cast<Bytes>(expected.size())) << where;
+  // The ending of a file tells where its records are.
+  const bool has_ending = index.closed && !has_any_order;
+  if (has_ending) expected = bytes_of_file(plan, steps, interval);
+  ByteVector file = read_file(target, name);
+  if (const formats::Finishing* const format = formats::finishing(plan.format);
+      format != nullptr && !has_ending && file.size() >= expected.size()) {
+    // The ending may have been written before the fault. The next stream that opens the file removes it.
+    file.resize(expected.size());
+    place(file, 0, format->unfinished().bytes);
+  }
+  EXPECT_EQ(file.size(), expected.size()) << where;
+  if (has_any_order) sort_records(file, index);
+  EXPECT_TRUE(file == expected) << where << name;
+}
+
 void expect_committed(storage::Target& target, const Scenario& scenario,
                       const std::map<std::int64_t, std::string>& failures, const std::string& where) {
   std::vector<std::int64_t> steps, leads;
@@ -345,23 +379,8 @@ void expect_committed(storage::Target& target, const Scenario& scenario,
   std::vector<std::int64_t> indexed;
   for (const streams::IndexStep& step : index->steps) indexed.push_back(step.lead);
   EXPECT_EQ(indexed, leads) << where;
-  // The ending of a file tells where its records are.
-  const bool has_any_order =
-      (*pipeline::find_method(scenario.method))->has_any_order && !scenario.plan->codec->fixed_places();
-  ByteVector expected = bytes_of_file(*scenario.plan, steps, 3600, false);
-  EXPECT_EQ(index->data_end(), static_cast<Bytes>(expected.size())) << where;
-  const bool has_ending = index->closed && !has_any_order;
-  if (has_ending) expected = bytes_of_file(*scenario.plan, steps);
-  ByteVector file = read_file(target, scenario.pattern);
-  if (const formats::Finishing* const format = formats::finishing(scenario.format);
-      format != nullptr && !has_ending && file.size() >= expected.size()) {
-    // The ending may have been written before the fault. The next stream that opens the file removes it.
-    file.resize(expected.size());
-    place(file, 0, format->unfinished().bytes);
-  }
-  EXPECT_EQ(file.size(), expected.size()) << where;
-  if (has_any_order) sort_records(file, *index);
-  EXPECT_TRUE(file == expected) << where << scenario.format << " " << scenario.method;
+  expect_steps(target, scenario.pattern, *scenario.plan, *index, steps, 3600, has_any_order(scenario),
+               cat(where, scenario.format, " ", scenario.method, " "));
 }
 
 void expect_right_bytes(const Job& job, const Scenario& scenario, const std::string& where) {

@@ -25,6 +25,7 @@ struct Scenario {
   int steps = 3;
   bool in_parts = false;  // ranks know only their own part of indexed layouts
   std::shared_ptr<const StreamPlan> plan;
+  std::string options = "";  // of the stream, beside those above
 
   /// Makes the plan of `variables`.
   void prepare();
@@ -74,6 +75,8 @@ std::vector<Variable> random_variables(Scheduler& dice, int ranks, Index longest
 /// Returns nodes with `ranks` ranks and `servers` servers in all, dealt out at random. A node may have no
 /// rank or no server.
 std::vector<NodeShape> random_nodes(Scheduler& dice, int ranks, int servers);
+/// Likewise, but each node has a server, so that every handoff is possible. `servers` is above 0.
+std::vector<NodeShape> nodes_with_servers(Scheduler& dice, int ranks, int servers);
 
 /// What a rank was told by the calls of its forecast.
 struct Told {
@@ -85,6 +88,15 @@ struct Told {
 };
 void expect_same(const Status& a, const Status& b, const std::string& where);
 void expect_same(const Told& a, const Told& b, const std::string& where);
+
+/// Expects that the file `name` holds exactly `steps`, `interval` seconds apart. With `has_any_order` the
+/// records of a step may stand in any order, as `index` tells.
+void expect_steps(storage::Target& target, const std::string& name, const StreamPlan& plan,
+                  const streams::IndexContents& index, const std::vector<std::int64_t>& steps,
+                  std::int64_t interval, bool has_any_order, const std::string& where);
+/// True if the records of a step may stand in any order: the method may give them one, and the format has no
+/// places for them.
+bool has_any_order(const Scenario& scenario);
 
 /// Expects that the file and its index hold exactly the steps that did not fail. A method may give the
 /// records of a step any order.

@@ -58,6 +58,7 @@ void Computing::open_lane() {
   }
   lane_writer_ =
       writer_to_home(std::make_unique<node::PrivateLane>(capacity), node::LaneKind::usual, nullptr);
+  client_.grant_to(*lane_writer_, node::LaneKind::usual);
 }
 
 /// Returns the rank's end of a lane that its home does not map.
@@ -71,10 +72,7 @@ std::unique_ptr<pipeline::LaneWriter> Computing::writer_to_home(std::unique_ptr<
   node::LaneProducer producer(lane->header(), lane->data(), nullptr);
   // The ring then uses freed room again before it touches new memory.
   if (kind != node::LaneKind::usual) producer.grow_with([](Bytes) { return Status(); });
-  std::unique_ptr<pipeline::LaneWriter> writer =
-      std::make_unique<pipeline::RingLaneWriter>(std::move(producer), std::move(lane), std::move(sender));
-  client_.grant_to(*writer, kind);
-  return writer;
+  return std::make_unique<pipeline::RingLaneWriter>(std::move(producer), std::move(lane), std::move(sender));
 }
 
 Result<pipeline::Handoff> Computing::open_handoff(pipeline::Handoff handoff, const std::string& call) {
@@ -84,15 +82,32 @@ Result<pipeline::Handoff> Computing::open_handoff(pipeline::Handoff handoff, con
     return open_handoff(Handoff::messages, call);
   const node::LaneKind kind = pipeline::lane_of(handoff, roster);
   if (kind == node::LaneKind::usual || more_.count(kind) != 0) return handoff;
-  const Bytes capacity = session_.memory().quotas().lane[static_cast<std::size_t>(session_.topology().me())];
   const bool is_exposed = kind == node::LaneKind::onesided;
+  // Memory may have been exposed for an earlier stream, of which a rank then had no memory for its end.
+  if (unready_.count(kind) == 0) {
+    const Status agreed = agree_on_lane(kind, handoff, call);
+    if (!agreed.is_ok()) {
+      unready_.erase(kind);
+      return agreed;
+    }
+    if (line_.rank() == 0) client_.tell_lanes(kind);
+    if (is_exposed && !expose(call)) return open_handoff(Handoff::messages, call);
+  }
+  if (is_exposed) TR_TRY(agree({make_writer(kind).in(call), cat(call, " making lanes"), {}}).status);
+  client_.grant_to(*unready_.at(kind).writer, kind);
+  more_.insert(unready_.extract(kind));  // allocates nothing: no rank may fail alone here
+  return handoff;
+}
+
+/// Collective. Makes what a rank has of a lane before servers hear of it. Returns an error on every rank if
+/// any has no memory for it, or a node lacks memory for its ranks' part.
+Status Computing::agree_on_lane(node::LaneKind kind, pipeline::Handoff handoff, const std::string& call) {
   const node::MemoryNeed need{session_.topology().node(), session_.memory().share_of_more_lanes(),
                               node::available_memory()};
-  MoreLane lane;
-  std::unique_ptr<node::PrivateLane> ring;
   const Status mine = guarded([&]() -> Status {
+    MoreLane& lane = unready_[kind];
     lane.drawn = std::make_unique<node::Draw>(session_.memory().budget(), node::Use::staging);
-    if (!is_exposed) ring = std::make_unique<node::PrivateLane>(capacity);
+    if (kind != node::LaneKind::onesided) TR_TRY(make_writer(kind));
     const Status fits = session_.memory().check_more_lanes(std::ssize(more_) + 1);
     return (fits.is_ok() ? lane.drawn->take(need.bytes) : fits)
         .in(cat("lanes for handoff=", pipeline::name_of(handoff),
@@ -103,27 +118,41 @@ Result<pipeline::Handoff> Computing::open_handoff(pipeline::Handoff handoff, con
   TR_TRY(asked.status);
   std::vector<node::MemoryNeed> needs;
   for (const ByteVector& each : asked.contributions) needs.push_back(Unpacker(each).get<node::MemoryNeed>());
-  TR_TRY(node::check_nodes(needs, cat("handoff=", pipeline::name_of(handoff), " takes"),
+  return node::check_nodes(needs, cat("handoff=", pipeline::name_of(handoff), " takes"),
                            "set TAILRACE_STAGING lower")
-             .in(call));
-  if (line_.rank() == 0) client_.tell_lanes(kind);
-  if (is_exposed) {
-    Result<std::unique_ptr<comm::ExposedMemory>> made =
-        session_.make_exposed(node::PrivateLane::bytes_for(capacity), {});
-    if (!made.is_ok()) {
-      no_onesided_ = made.status();
-      if (line_.rank() == 0)
-        log(LogLevel::warn,
-            cat(call, ": ranks send messages in place of handoff=onesided: ", made.status().text()));
-      lane.drawn->give_back();
-      return open_handoff(Handoff::messages, call);
-    }
-    lane.exposed = *std::move(made);
-    ring = std::make_unique<node::PrivateLane>(capacity, lane.exposed->own().data());
+      .in(call);
+}
+
+/// Collective. Exposes the memory of the unready lane. Returns false, and drops the lane, if the MPI has no
+/// one-sided gets.
+bool Computing::expose(const std::string& call) {
+  const Bytes capacity = session_.memory().quotas().lane[static_cast<std::size_t>(session_.topology().me())];
+  Result<std::unique_ptr<comm::ExposedMemory>> made =
+      session_.make_exposed(node::PrivateLane::bytes_for(capacity), {});
+  if (made.is_ok()) {
+    unready_.at(node::LaneKind::onesided).exposed = *std::move(made);
+    return true;
   }
-  lane.writer = writer_to_home(std::move(ring), kind, lane.exposed.get());
-  more_[kind] = std::move(lane);
-  return handoff;
+  no_onesided_ = made.status();
+  if (line_.rank() == 0)
+    log(LogLevel::warn,
+        cat(call, ": ranks send messages in place of handoff=onesided: ", made.status().text()));
+  unready_.erase(node::LaneKind::onesided);
+  return false;
+}
+
+/// Makes this rank's end of the unready lane of this kind.
+Status Computing::make_writer(node::LaneKind kind) {
+  return guarded([&]() -> Status {
+    MoreLane& lane = unready_.at(kind);
+    const Bytes capacity =
+        session_.memory().quotas().lane[static_cast<std::size_t>(session_.topology().me())];
+    auto ring = lane.exposed == nullptr
+                    ? std::make_unique<node::PrivateLane>(capacity)
+                    : std::make_unique<node::PrivateLane>(capacity, lane.exposed->own().data());
+    lane.writer = writer_to_home(std::move(ring), kind, lane.exposed.get());
+    return {};
+  });
 }
 
 std::function<std::optional<bool>()> Computing::settled() const {

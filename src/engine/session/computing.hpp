@@ -130,6 +130,9 @@ class Computing {
   };
   std::unique_ptr<pipeline::LaneWriter> writer_to_home(std::unique_ptr<node::PrivateLane> lane,
                                                        node::LaneKind kind, comm::ExposedMemory* exposed);
+  Status agree_on_lane(node::LaneKind kind, pipeline::Handoff handoff, const std::string& call);
+  bool expose(const std::string& call);
+  Status make_writer(node::LaneKind kind);
   void publish_fence(const node::Descriptor& fence);
   void print(std::string_view text);
   void send_sign(std::int64_t now);
@@ -142,7 +145,8 @@ class Computing {
   pipeline::Client client_;
   std::unique_ptr<pipeline::LaneWriter> lane_writer_;
   std::map<node::LaneKind, MoreLane> more_;
-  std::optional<Status> no_onesided_;  // why the MPI has no one-sided gets; the same on all ranks
+  std::map<node::LaneKind, MoreLane> unready_;  // of which some rank has no writer yet
+  std::optional<Status> no_onesided_;           // why the MPI has no one-sided gets; the same on all ranks
   std::shared_ptr<pipeline::LentLane> lent_;
   const node::LaneHeader* shared_lane_ = nullptr;  // set if the servers of this node read the lane in place
   bool has_left_ = false;                          // or is about to

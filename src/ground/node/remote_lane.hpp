@@ -18,6 +18,7 @@ enum class LaneKind : std::uint32_t {
   messages = 1,  // by messages to the rank's home, also on one node
   onesided = 2,  // in memory that the rank exposes, from which its home gets the data
 };
+inline constexpr std::size_t lane_kinds = 3;
 
 /// A lane that one process writes or reads alone.
 class PrivateLane {

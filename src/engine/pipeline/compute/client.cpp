@@ -17,20 +17,16 @@ Client::Client(comm::Line& session, comm::Line& computes, const exchange::Roster
     if (trial_status_.is_ok()) trial_status_ = status;
     --untried_;
   });
+  session_.on(static_cast<std::uint32_t>(Message::credit), [this](int, Unpacker& in) {
+    LaneWriter& its = *granted_.at(static_cast<std::size_t>(in.get<node::LaneKind>()));
+    its.credit(in.get<std::uint64_t>());
+  });
 }
 
 void Client::begin_trial(const std::string& path) {
   untried_ = roster_.servers();
   trial_status_ = {};
   session_.send(roster_.server_transport.front(), Packer().put(Message::wants_trial).put_text(path).take());
-}
-
-void Client::grant_to(LaneWriter& writer, node::LaneKind kind) {
-  granted_[kind] = &writer;
-  session_.on(static_cast<std::uint32_t>(Message::credit), [this](int, Unpacker& in) {
-    LaneWriter& its = *granted_.at(in.get<node::LaneKind>());
-    its.credit(in.get<std::uint64_t>());
-  });
 }
 
 void Client::tell_lanes(node::LaneKind kind) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,7 +26,9 @@ class Client {
   Client(comm::Line& session, comm::Line& computes, const exchange::Roster& roster);
 
   /// Gives `writer`, of a lane of this kind, the room that the rank's home grants.
-  void grant_to(LaneWriter& writer, node::LaneKind kind);
+  void grant_to(LaneWriter& writer, node::LaneKind kind) noexcept {
+    granted_[static_cast<std::size_t>(kind)] = &writer;
+  }
   /// Tells all servers that the ranks have lanes of this kind. Call it on compute rank 0.
   void tell_lanes(node::LaneKind kind);
   /// Returns the kind of the lane for a descriptor of a stream.
@@ -97,7 +100,7 @@ class Client {
   comm::Line& computes_;
   const exchange::Roster& roster_;
   std::map<std::uint32_t, StreamClient*> streams_;
-  std::map<node::LaneKind, LaneWriter*> granted_;
+  std::array<LaneWriter*, node::lane_kinds> granted_{};
   std::uint32_t next_stream_ = 1;
   std::int64_t fences_ = 0;
   std::int64_t failed_steps_ = 0;

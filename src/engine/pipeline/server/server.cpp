@@ -118,7 +118,8 @@ void Server::take_messages() {
   on(Message::sequence, &Server::on_sequence);
   on(Message::decided, &Server::on_decided);
   on(Message::so_far, &Server::on_so_far);
-  context_.on(Message::lanes, [this](int, Unpacker& in) { open_lanes(in.get<node::LaneKind>()); });
+  context_.on(Message::lanes,
+              [this](int, Unpacker& in) { wanted_lanes_.push_back(in.get<node::LaneKind>()); });
   context_.on(Message::statistics,
               [this](int source, Unpacker& in) { gathered_[source] = Statistics::unpack(in); });
   context_.on(Message::farewell, [this](int, Unpacker& in) {
@@ -264,7 +265,8 @@ void Server::on_decided(Unpacker& in) {
 }
 
 bool Server::advance() {
-  bool moved = context_.executor.poll();
+  bool moved = open_wanted_lanes();
+  moved = context_.executor.poll() || moved;
   moved = make_collective_calls() || moved;
   moved = (context_.offsets && context_.offsets->poll()) || moved;
   moved = scan_lanes() || moved;
@@ -292,6 +294,14 @@ bool Server::advance() {
   moved = move_lanes() || moved;
   moved = report_so_far() || moved;
   return leave() || moved;
+}
+
+/// Opens the lanes of which compute rank 0 has told. That may block, and so it is not done where messages are
+/// handed out.
+bool Server::open_wanted_lanes() {
+  const auto wanted = std::exchange(wanted_lanes_, {});
+  for (const node::LaneKind kind : wanted) open_lanes(kind);
+  return !wanted.empty();
 }
 
 /// The lane of a kind that nobody has asked for has no stream and no fence yet. A stream may open before

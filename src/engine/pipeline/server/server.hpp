@@ -108,6 +108,7 @@ class Server {
   bool make_collective_calls();
   bool scan_lanes();
   bool scan_lane(node::LaneKind kind, int c, LaneCursor& lane);
+  bool open_wanted_lanes();
   void open_lanes(node::LaneKind kind);
   bool move_lanes();
   void take_lane_message(int c, Unpacker in);
@@ -152,6 +153,7 @@ class Server {
   using Fences = std::map<int, std::int64_t>;  // by lane: the agreements that its rank has come to
   std::map<node::LaneKind, Fences> fences_;
   std::set<node::LaneKind> opened_lanes_;
+  std::vector<node::LaneKind> wanted_lanes_;  // of which compute rank 0 has told, and that may not be open
   std::map<int, int> senders_;  // compute ranks whose data come as messages, and their ranks in the line
   int homed_ = 0;
   int left_ = 0;  // homed ranks that said farewell

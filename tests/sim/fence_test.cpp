@@ -240,7 +240,7 @@ TEST(sim_fence, ranks_that_agree_inside_of_a_step_hang_nobody) {
 TEST(sim_fence, ranks_that_differ_hang_nobody_where_their_server_is_replaced) {
   for (const Difference difference :
        {Difference::skips_one_step, Difference::stops_early, Difference::agrees_in_a_step})
-    EXPECT_GT(try_seeds(difference, 40, true), of_seeds(100));
+    EXPECT_GT(try_seeds(difference, 48, true), of_seeds(100));
 }
 
 }  // namespace fence_test

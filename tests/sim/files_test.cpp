@@ -408,7 +408,7 @@ Texts disagreements(const FileProgram& program, const FileProgram::Heard& heard)
 /// all come to the end.
 TEST(sim_files, where_storage_fails_on_one_rank_all_are_told_the_same) {
   int struck = 0;
-  for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(88); ++seed) {
     Scheduler dice(seed * 7919);
     const FileProgram::Size size = random_size(dice);
     const FileProgram program(dice, size);

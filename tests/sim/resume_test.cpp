@@ -274,7 +274,7 @@ Heard run(const Job& job, const Growth& growth, std::int64_t nth) {
 
 TEST(sim_resume, a_run_that_defines_all_at_once_leaves_the_files_of_one_that_has_added_fields_by_itself) {
   std::uint64_t in_between = 0, reordered = 0;
-  for (std::uint64_t seed = 1; seed <= seeds(120); ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(180); ++seed) {
     Scheduler dice(seed * 6131);
     const int ranks = static_cast<int>(dice.random(1, 4));
     Job job;

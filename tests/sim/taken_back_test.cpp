@@ -262,7 +262,7 @@ TEST(sim_input, a_step_that_was_taken_back_is_never_given_and_all_ranks_get_the_
     refused += reader.refused;
     if (HasFailure()) return;
   }
-  EXPECT_GT(deaths, 60);
+  EXPECT_GT(deaths, of_seeds(120));
   EXPECT_GT(refused, 0);
 }
 

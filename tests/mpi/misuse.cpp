@@ -81,9 +81,9 @@ void fail_the_windows_duplication() {
       if (code == TR_OK) code = tr_stream_close(&stream);
       if (code != TR_OK) std::printf("rank %d: WRONG: %s\n", me, tr_error());
       tr_layout_free(&layout);
-      finalize();
     }
     calls_left = -1;
+    finalize();
   }
 }
 

@@ -80,7 +80,9 @@ Result<bool> begins_as_ours(Target& target, const std::string& data_path, const 
   const Result<std::string> line = lines_of(target, data_path, kind, 1, {&first, 1});
   const int error = line.status().error_number();
   if (error == ENOENT || error == EISDIR) return false;
-  if (line.status().code() == Code::io) return line.status();
+  // Nothing is known of a data file that could not be read.
+  const Code code = line.status().code();
+  if (!line.is_ok() && code != Code::corrupt && code != Code::format) return line.status();
   return line.is_ok() && (text.starts_with(*line) || has_same_place(kind, text, *line));
 }
 

@@ -233,8 +233,8 @@ Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path
   if (is_left_behind(path)) {
     Result<std::optional<WholePair>> whole = finish_left_behind(path);
     const int error = whole.status().error_number();
-    const bool is_tried_again =
-        whole.status().code() == Code::io && error != EACCES && error != EPERM && error != EROFS;
+    const bool is_of_storage = whole.status().code() == Code::io || whole.status().code() == Code::space;
+    const bool is_tried_again = is_of_storage && error != EACCES && error != EPERM && error != EROFS;
     // This run's own files, behind a change of definitions, must be finished before steps follow.
     if (whole.is_ok() || is_tried_again || opening_.begins_with > 0) return whole;
     // Another user's file, a locked one or a damaged one is not in the way of steps in other files.

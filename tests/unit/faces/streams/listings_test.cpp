@@ -720,5 +720,24 @@ TEST(listings, refuse_fields_whose_line_is_not_known) {
   EXPECT_NE(status.text().find("productDefinitionTemplateNumber=40"), std::string::npos) << status.text();
 }
 
+// A run whose storage fails for a moment must not be told to move its own listing away.
+TEST(listings, of_a_data_file_that_cannot_be_read_are_not_taken_for_files_of_others) {
+  const std::shared_ptr<storage::Target> disk = storage::memory_target();
+  ASSERT_TRUE(write_run(disk, {.options = "index=wgrib2"}).is_ok());
+  std::vector<codec::Listing> kinds;
+  for (const codec::Listing& each : formats::listings())
+    if (each.word == "wgrib2") kinds.push_back(each);
+  ASSERT_EQ(kinds.size(), 1U);
+  for (const storage::Fault fault : {storage::Fault::io_error, storage::Fault::no_space}) {
+    for (int nth = 1;; ++nth) {
+      const auto faulty = storage::faulty_target(disk, {nth, fault, storage::all_calls});
+      const Status status = listings::check_ours(*faulty, kPath, kinds);
+      EXPECT_EQ(status.is_ok(), !faulty->fired()) << nth << ": " << status.text();
+      EXPECT_NE(status.code(), Code::state) << nth << ": " << status.text();
+      if (!faulty->fired()) break;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tailrace::streams

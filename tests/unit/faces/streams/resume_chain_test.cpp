@@ -214,6 +214,39 @@ TEST(resume_chain, existing_continue_goes_on_behind_the_steps_of_the_second_pair
   }
 }
 
+/// Returns how many steps the indexes tell. A step whose commit has failed may be there.
+int steps_in(storage::Target& target) {
+  std::size_t steps = 0;
+  for (const auto& [path, bytes] : files_of(target))
+    if (path.ends_with(".trx")) steps += load_index(target, path)->steps.size();
+  return static_cast<int>(steps);
+}
+
+// Later runs look at the newest files alone: what is not finished before steps follow in another file would
+// stay so.
+TEST(resume_chain, existing_continue_finishes_the_file_before_whenever_the_disk_has_room_again) {
+  const auto left = make_disk();
+  ASSERT_TRUE(forecast(left, {.until = 2, .stays_open = true}).status.is_ok());
+  for (const storage::Fault fault :
+       {storage::Fault::no_space, storage::Fault::quota, storage::Fault::io_error}) {
+    int nth = 1;
+    for (bool fired = true; fired; ++nth) {
+      const std::string what = cat("fault ", static_cast<int>(fault), ", call ", nth);
+      const auto disk = left->crash({CrashPolicy::Writes::kept, CrashPolicy::Entries::kept}, 1);
+      const auto faulty = storage::faulty_target(disk, FaultPlan{nth, fault, storage::changing_calls, true});
+      const Outcome full =
+          forecast(faulty, {.first = 2, .options = "existing=continue", .looks_behind = true});
+      fired = faulty->fired();
+      ASSERT_TRUE(full.status.is_ok() || fired) << what << ": " << full.status.text();
+      const Plan last{.first = steps_in(*disk), .options = "existing=continue", .looks_behind = true};
+      const Status status = forecast(disk, last).status;
+      ASSERT_TRUE(status.is_ok()) << what << ": " << status.text();
+      ASSERT_NO_FATAL_FAILURE(expect_truth(*disk, what));
+    }
+    EXPECT_GT(nth, 20);
+  }
+}
+
 // The new index would be of another run, and nobody would know the second pair any more.
 TEST(resume_chain, existing_continue_takes_no_second_pair_away_where_the_first_has_lost_its_index) {
   const auto disk = stopped_and_killed(3, kSteps - 1);

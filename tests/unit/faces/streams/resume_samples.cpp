@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "faces/streams/definition/parse.hpp"
+#include "faces/streams/files/existing_files.hpp"
 #include "faces/streams/files/manifest.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
@@ -37,10 +38,10 @@ const ByteVector& bytes_of(int step, bool other) {
 /// Repeats the part of pipeline::StreamRoot that decides in which order a ledger's calls come.
 class Root {
  public:
-  Root(std::shared_ptr<storage::Target> target, const Plan& run)
+  Root(std::shared_ptr<storage::Target> target, const Plan& run, const std::vector<LeftBehind>& left_behind)
       : target_(std::move(target)),
         run_(run),
-        ledger_(make_sample_ledger(target_, run.from, run.field, run.options)) {
+        ledger_(make_sample_ledger(target_, run.from, run.field, run.options, {}, left_behind)) {
     before_ = ledger_->left_open();
     if (before_.empty()) return;
     current_ = before_.back();
@@ -133,7 +134,8 @@ std::shared_ptr<storage::CrashTarget> make_disk() {
 std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Target> target,
                                                      const std::optional<Position>& from,
                                                      const std::string& field, const std::string& more,
-                                                     std::optional<int> decided) {
+                                                     std::optional<int> decided,
+                                                     const std::vector<LeftBehind>& left_behind) {
   const bool has_format = more.find("format=") != std::string::npos;
   const std::string options = cat(kOptions, has_format ? " " : " format=raw ", more);
   static std::deque<pipeline::Opening> openings;  // each must outlive its ledger
@@ -145,7 +147,7 @@ std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Ta
   const std::unique_ptr<codec::Codec> codec = *formats::make_codec(opening.definition);
   EXPECT_TRUE(codec->define(opening.fields.back()).is_ok());
   opening.prepared = {codec->prepared(0)};
-  opening.ledger = pack_ledger(kPattern, options, from ? from->run : sample_header().run, from);
+  opening.ledger = pack_ledger(kPattern, options, from ? from->run : sample_header().run, from, left_behind);
   opening.is_taken_over = decided.has_value();
   opening.first_step = decided.value_or(0);
   if (opening.first_step > 0) opening.previous_lead = lead_of(*decided - 1);
@@ -157,7 +159,13 @@ std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Ta
 
 Outcome forecast(const std::shared_ptr<storage::Target>& target, const Plan& run) {
   Outcome outcome;
-  Root root(target, run);
+  std::vector<LeftBehind> left_behind;
+  LastFile last;
+  if (run.looks_behind)
+    outcome.status = find_left_behind(
+        *target, *parse_stream(kPattern, cat(kOptions, " format=raw ", run.options)), left_behind, last);
+  if (!outcome.status.is_ok()) return outcome;
+  Root root(target, run, left_behind);
   for (int step = run.from ? static_cast<int>(run.from->steps) : run.first; step < run.until; ++step) {
     outcome.status = root.put(step);
     if (!outcome.status.is_ok()) return outcome;

@@ -26,6 +26,7 @@ struct Plan {
   int per_day = 2;             // steps in a day, and so in one file
   int first = 0;               // the first step of a run that continues from no checkpoint
   std::string options{};       // further options beside the usual ones, such as format=raw
+  bool looks_behind = false;   // with existing=continue: for files that earlier runs have left unfinished
 };
 
 struct Outcome {
@@ -37,13 +38,14 @@ std::int64_t lead_of(int step, int per_day = 2);
 std::string path_of(int step, int per_day = 2);
 Position position_behind(int steps, int per_day = 2);
 std::shared_ptr<storage::CrashTarget> make_disk();
-/// Makes a ledger. With `decided` it is the ledger of a server that takes the stream over after so many
-/// steps.
+/// Makes a ledger. `left_behind` are files of earlier runs. With `decided` it is the ledger
+/// of a server that takes the stream over after so many steps.
 std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Target> target,
                                                      const std::optional<Position>& from,
                                                      const std::string& field = "t",
                                                      const std::string& options = "",
-                                                     std::optional<int> decided = {});
+                                                     std::optional<int> decided = {},
+                                                     const std::vector<LeftBehind>& left_behind = {});
 
 /// Runs until the first error, as after a loss of power.
 Outcome forecast(const std::shared_ptr<storage::Target>& target, const Plan& run);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <type_traits>
+#include <unordered_map>
 
 #include "formats/grib2/edition1/finder.hpp"
 #include "formats/grib2/edition1/header.hpp"
@@ -14,6 +15,7 @@
 #include "formats/grib2/edition1/time.hpp"
 #include "formats/grib2/packing/choice.hpp"
 #include "formats/grib2/sections.hpp"
+#include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::grib2::edition1 {
@@ -176,13 +178,16 @@ class Grib1Codec final : public codec::Codec {
     const Bytes always = small + bitmap_bound(defined) + codes;
     if (!second_order_) return always;
     // ecCodes holds the codes, their differences and the groups as numbers of 8 octets, and the message
-    // twice.
+    // twice. With ecCodes 2.28 its memory grew by 36 octets a value (1 bit, alternating), 38.8 (16 bits,
+    // alternating) and 41.4 (32 bits of noise): this is a bound that lies 6 to 16 % above them.
     constexpr Bytes arrays = 5;
     return always + arrays * 8 * defined.points + 2 * data_bound(defined);
   }
 
  private:
   Status add(const codec::FieldDefinition& field);
+  /// Returns Code::format if records of `field` cannot be told from those of a field before it.
+  Status check_distinct(const Field& field);
   /// Records that second order makes longer stay simple.
   static Bytes data_bound(const Field& field) {
     return packed_length(field.points, widest(field.definition));
@@ -191,8 +196,36 @@ class Grib1Codec final : public codec::Codec {
 
   codec::StreamDefinition stream_;
   bool second_order_;
-  std::deque<Field> fields_;  // encoders and finders keep references to it
+  std::deque<Field> fields_;                              // encoders and finders keep references to it
+  std::unordered_map<std::uint64_t, std::size_t> heads_;  // checksums of heads at lead 0: the field
+  std::size_t noted_ = 0;                                 // fields whose heads are among them
 };
+
+Status Grib1Codec::check_distinct(const Field& field) {
+  const auto marks_of = [](const Field& each) {
+    std::vector<std::uint64_t> marks;
+    ByteVector head = each.parts.head;
+    for (const std::vector<Patch>& level : each.levels) {
+      std::copy(each.parts.head.begin(), each.parts.head.end(), head.begin());
+      for (const Patch& patch : level) head[patch.offset] = patch.value;
+      marks.push_back(checksum(head));
+    }
+    return marks;
+  };
+  // A rank that only adopts fields has no use for them.
+  for (; noted_ < fields_.size(); ++noted_)
+    for (const std::uint64_t mark : marks_of(fields_[noted_])) heads_.try_emplace(mark, noted_);
+  for (const std::uint64_t mark : marks_of(field)) {
+    const auto same = heads_.find(mark);
+    if (same == heads_.end()) continue;
+    return {Code::format,
+            cat("its records have the octets of field '", fields_[same->second].definition.name,
+                "' in GRIB1, which tells neither names nor a maximum from a minimum: give it a parameter of "
+                "its own (as mx2t and mn2t of centre=98 are, or by indicatorOfParameter and "
+                "table2Version), another level, or write it to another stream")};
+  }
+  return {};
+}
 
 Status Grib1Codec::add(const codec::FieldDefinition& field) {
   if (field.bits && (*field.bits < 1 || *field.bits > most_bits))
@@ -213,9 +246,16 @@ Status Grib1Codec::add(const codec::FieldDefinition& field) {
             cat("a record of ", field.elements(), " points in ", field.bits.value_or(1),
                 " bits takes more than the ", most_message,
                 " octets of a GRIB1 message; ask for fewer bits, choose format=grib2, or write it in parts")};
+  constexpr Bytes most_bitmap = 0xffffff;
+  if (field.missing && bitmap_header + (field.elements() + 7) / 8 + padding > most_bitmap)
+    return {Code::format, cat("missing=: a record of ", field.elements(),
+                              " points needs a bitmap of more than the ", most_bitmap,
+                              " octets that GRIB1 can say: leave missing= out, choose format=grib2, or write "
+                              "it in parts")};
   TR_TRY(in_seconds(stream_.time, 0, field.statistic.duration).status().in("since="));
   Result<Field> prepared = prepare(stream_, field);
   if (!prepared.is_ok()) return prepared.status();
+  TR_TRY(check_distinct(*prepared));
   fields_.push_back(std::move(*prepared));
   return {};
 }

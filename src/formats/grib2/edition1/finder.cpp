@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "formats/grib2/edition1/sections.hpp"
 #include "formats/grib2/edition1/time.hpp"
@@ -67,23 +68,28 @@ class Finder final : public codec::Finder {
   }
 
  private:
-  /// By head: the field and the level.
-  using Heads = std::map<std::string, std::pair<int, Index>>;
+  using Place = std::pair<int, Index>;  // the field and the level
+  /// By head. The octets of time tell fields apart that differ in their statistic alone.
+  using Heads = std::map<std::string, std::vector<Place>>;
 
   void add(const Field& field, int number) {
     Heads& heads = heads_[field.parts.head.size()];
     for (std::size_t level = 0; level < field.levels.size(); ++level) {
       ByteVector head = field.parts.head;
       for (const Patch& patch : field.levels[level]) head[patch.offset] = patch.value;
-      heads.emplace(closed(head), std::pair(number, static_cast<Index>(level)));
+      heads[closed(head)].emplace_back(number, static_cast<Index>(level));
     }
   }
 
   /// Returns true if the codec would have written this head, and sets `key` to its record.
   bool tell(const Heads& heads, const ByteVector& head, codec::RecordKey& key) const {
     const auto found = heads.find(closed(head));
-    if (found == heads.end()) return false;
-    const Field& field = fields_[static_cast<std::size_t>(found->second.first)];
+    return found != heads.end() &&
+           std::ranges::any_of(found->second, [&](const Place& place) { return tell(place, head, key); });
+  }
+
+  bool tell(const Place& place, const ByteVector& head, codec::RecordKey& key) const {
+    const Field& field = fields_[static_cast<std::size_t>(place.first)];
     const codec::Process process = field.definition.statistic.process;
     const Interval interval = read_time(head);
     if (!check_interval(interval, process).is_ok()) return false;
@@ -93,7 +99,7 @@ class Finder final : public codec::Finder {
     const std::optional<std::int64_t> end = field.axis.lead_at(interval.end);
     const std::optional<std::int64_t> start = field.axis.lead_at(field.statistic ? interval.start : 0);
     if (!end || !start) return false;
-    key = {found->second.first, found->second.second, *end, *start};
+    key = {place.first, place.second, *end, *start};
     return true;
   }
 

@@ -115,11 +115,13 @@ Status Builder::ensemble() {
   if (!handle_->has("perturbationNumber")) {
     static_cast<void>(handle_->set("setLocalDefinition", 1L));
     static_cast<void>(handle_->set("localDefinitionNumber", 1L));
-    const std::array<std::pair<std::string_view, std::string>, 3> words{
-        {{"class", "rd"}, {"type", *request_.member == 0 ? "cf" : "pf"}, {"stream", "enfo"}}};
-    for (const auto& [key, value] : words) {
-      if (handle_->has("perturbationNumber") && !is_asked(key) && !is_asked(cat("mars", key)))
-        static_cast<void>(handle_->set(std::string(key), value));
+    const std::array<std::array<std::string, 3>, 3> words{
+        {{"class", "marsClass", "rd"},
+         {"type", "marsType", *request_.member == 0 ? "cf" : "pf"},
+         {"stream", "marsStream", "enfo"}}};
+    for (const auto& [key, other, value] : words) {
+      if (handle_->has("perturbationNumber") && !is_asked(key) && !is_asked(other))
+        static_cast<void>(handle_->set(key, value));
     }
   }
   if (!handle_->has("perturbationNumber"))
@@ -246,6 +248,18 @@ Result<Field> Builder::build(const codec::Keys& grid) {
   return field;
 }
 
+/// Removes the keys of the grid that `grid` says in other words: set as they are, they would overwrite it.
+void leave_translated(Request& request, const codec::Keys& grid) {
+  for (const auto& [key, value] : grid_keys(request)) {
+    if (key == "gridName" || key == "isOctahedral") continue;
+    const std::string* const same = codec::find_key(grid, key);
+    if (same != nullptr && *same == value) continue;
+    const std::string name = key;
+    for (codec::Keys* const keys : {&request.stream_keys, &request.field_keys})
+      std::erase_if(*keys, [&](const auto& each) { return each.first == name; });
+  }
+}
+
 }  // namespace
 
 Result<Field> prepare(const codec::StreamDefinition& stream, const codec::FieldDefinition& field) {
@@ -253,6 +267,8 @@ Result<Field> prepare(const codec::StreamDefinition& stream, const codec::FieldD
   TR_TRY(request.status());
   const Result<codec::Keys> grid = grid_keys_of(*request);
   TR_TRY(grid.status());
+  const codec::Georeference& georeference = field.georeference;
+  if (georeference.sample.empty() && georeference.keys.empty()) leave_translated(*request, *grid);
   const auto lock = lock_definitions();
   return Builder(*request).build(*grid);
 }

@@ -89,7 +89,9 @@ void add_metres(const Grid& grid, const Chosen& y, const Chosen& x, codec::Keys&
   keys.emplace_back("Nx", cat(x.count));
   keys.emplace_back("Ny", cat(y.count));
   keys.emplace_back("latitudeOfFirstGridPointInDegrees", cat(first.latitude));
-  keys.emplace_back("longitudeOfFirstGridPointInDegrees", cat(first.longitude));
+  // ecCodes takes no negative longitudes in a projection.
+  const double east = first.longitude < 0 ? first.longitude + 360 : first.longitude;
+  keys.emplace_back("longitudeOfFirstGridPointInDegrees", cat(east));
   // GRIB counts millimetres.
   constexpr double parts = 1e3;
   if (const double step = step_of(grid.x, x); step > 0)

@@ -333,7 +333,7 @@ def with_sections(*sections):
 def test_sections_of_arrays_are_told(tmp_path):
     Writer(tmp_path / "a.bin", with_sections((0, [9, 7], [1, 0], [3, 2]))).step(0).save()
     read = tr.load_index(str(tmp_path / "a.bin.trx")).header
-    assert read.fields[0].section == ((9, 1, 3), (7, 0, 2)) and read.time.is_default and tr.open(tmp_path / "a.bin").verify() == []
+    assert read.fields[0].section == ((9, 1, 3), (7, 0, 2)) and read.time.is_default and len(list(tr.open(tmp_path / "a.bin"))) == 1
     for wrong in [(0, [9], [9], [1]), (0, [9], [0], [0]), (0, [9, 7], [0], [1, 1]), (99, [9], [0], [1])]:
         Writer(tmp_path / "b.bin", with_sections(wrong)).step(0).save()
         with pytest.raises(tr.FormatError, match="section of field"):

@@ -220,7 +220,7 @@ constexpr OptionRow<FieldRequest> kFieldRows[] = {
       "the array is (block, level, nproma), in Fortran `(nproma, level, block)`; the last block may be "
       "short"},
      [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostNproma), r.allocation.nproma); }},
-    {{"section", "all of it", "", "section=10:84:2,0:117:3",
+    {{"section", "all of it", "", "section=::2,1:7:3",
       "the part of the array that the files hold, [below](#a-coarser-or-smaller-output): start:stop:stride "
       "for "
       "each dimension of the layout, slowest first, counted from 0; stop is exclusive. What is left out is "

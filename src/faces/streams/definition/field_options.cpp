@@ -127,7 +127,8 @@ Status take_index(const std::string& text, std::optional<Index>& out) {
 }
 
 Status take_section(FieldRequest& request, const std::string& text) {
-  for (const std::string& each : split(text, ',')) {
+  const std::vector<std::string> all = split(text, ',');
+  for (const std::string& each : all) {
     const std::vector<std::string> words = split(each, ':');
     if (words.size() < 2 || words.size() > 3)
       return settings_error(
@@ -141,7 +142,10 @@ Status take_section(FieldRequest& request, const std::string& text) {
     const bool is_backwards = words.size() == 3 && trim(words[2]).starts_with('-');
     if (words.size() == 3 && !is_backwards) TR_TRY(take_index(words[2], stride));
     part.stride = is_backwards ? -1 : stride.value_or(1);
-    if (part.stride < 1) return settings_error(cat("the stride of \"", trim(each), "\" must be above 0"));
+    // No bounds are quoted: those in `text` are C's, also where a program in Fortran gave others.
+    if (part.stride < 1)
+      return settings_error(cat("the stride ", trim(words[2]), " of ",
+                                dimension_text(request.section.size() - 1, all.size()), " must be above 0"));
   }
   return {};
 }

@@ -321,7 +321,7 @@ def test_an_axis_that_contradicts_itself_is_damage(tmp_path, axis):
 
 
 def with_sections(*sections):
-    """The head of an index of version 3. A section is the number of its field, and lists of extents, starts and strides."""
+    """The head of an index of version 3. A section is the number of its field, and lists of extents, starts, stops and strides."""
     told = struct.pack("<I", len(sections))
     for number, *lists in sections:
         told += struct.pack("<I", number) + b"".join(struct.pack(f"<I{len(each)}q", len(each), *each) for each in lists)
@@ -331,10 +331,10 @@ def with_sections(*sections):
 
 
 def test_sections_of_arrays_are_told(tmp_path):
-    Writer(tmp_path / "a.bin", with_sections((0, [9, 7], [1, 0], [3, 2]))).step(0).save()
+    Writer(tmp_path / "a.bin", with_sections((0, [9, 7], [1, 0], [8, 7], [3, 2]))).step(0).save()
     read = tr.load_index(str(tmp_path / "a.bin.trx")).header
-    assert read.fields[0].section == ((9, 1, 3), (7, 0, 2)) and read.time.is_default and tr.open(tmp_path / "a.bin").verify() == []
-    for wrong in [(0, [9], [9], [1]), (0, [9], [0], [0]), (0, [9, 7], [0], [1, 1]), (99, [9], [0], [1])]:
+    assert read.fields[0].section == ((9, 1, 8, 3), (7, 0, 7, 2)) and read.time.is_default and len(list(tr.open(tmp_path / "a.bin"))) == 1
+    for wrong in [(0, [9], [9], [9], [1]), (0, [9], [0], [10], [1]), (0, [9], [3], [3], [1]), (0, [9], [0], [9], [0]), (0, [9, 7], [0], [1, 1], [1, 1]), (99, [9], [0], [9], [1])]:
         Writer(tmp_path / "b.bin", with_sections(wrong)).step(0).save()
         with pytest.raises(tr.FormatError, match="section of field"):
             tr.load_index(str(tmp_path / "b.bin.trx"))

@@ -370,6 +370,14 @@ TEST(sim_sections, a_wrong_section_is_told_on_every_rank) {
     EXPECT_NE(each.text().find("0 dimensions: leave it out"), std::string::npos) << each.text();
 }
 
+codec::Keys plain_map() {
+  return {{"gridType", "regular_ll"},
+          {"latitudeOfFirstGridPointInDegrees", "60"},
+          {"longitudeOfFirstGridPointInDegrees", "5"},
+          {"latitudeOfLastGridPointInDegrees", "50"},
+          {"longitudeOfLastGridPointInDegrees", "19"}};
+}
+
 TEST(sim_sections, what_grib_cannot_describe_is_refused_on_every_rank) {
   if (!formats::find("grib2").is_ok() || (*formats::find("grib2"))->make == nullptr) GTEST_SKIP();
   const auto expect = [](const PlacedLayout& placed, const std::string& section, const std::string& text) {
@@ -386,6 +394,10 @@ TEST(sim_sections, what_grib_cannot_describe_is_refused_on_every_rank) {
          "a part of a grid 'healpix'");
   expect(on_map({100}, {{"gridType", "unstructured_grid"}}), "section=:50",
          "a part of a grid 'unstructured_grid'");
+  codec::Keys alternating = plain_map();
+  alternating.emplace_back("alternativeRowScanning", "1");
+  expect(on_map({6, 8}, alternating), "section=::2,:",
+         "'alternativeRowScanning': the grid of a section is known where rows lie one after another");
   for (const Status& each : define_on_all(
            "format=grib2", on_map({16, 32}, {{"gridType", "regular_gg"}, {"N", "8"}}), {"section=4:9,::4"}))
     EXPECT_TRUE(each.is_ok()) << each.text();
@@ -433,6 +445,8 @@ TEST(sim_sections, a_dimension_that_is_cut_gets_a_name_of_its_own_beside_the_who
   EXPECT_TRUE(has_text(other, "x_2")) << "as many elements, but others";
   const ByteVector all = two_fields("section=:,:", "section=0:6,0:8:1");
   EXPECT_TRUE(all == two_fields("", "")) << "the section of all is the whole array";
+  const ByteVector mean = two_fields("", "section=0:4,: over=mean:y");
+  EXPECT_TRUE(has_text(mean, "y: mean") && !has_text(mean, "y_2")) << "the file has no y_2";
   Status refused;
   two_fields("section=:,::2", "", &refused);
   EXPECT_NE(refused.text().find("dimension 'x'"), std::string::npos) << refused.text();
@@ -440,7 +454,7 @@ TEST(sim_sections, a_dimension_that_is_cut_gets_a_name_of_its_own_beside_the_who
 
 TEST(sim_sections, a_run_with_another_section_does_not_go_on_in_the_file) {
   const auto storage = storage::memory_target();
-  const auto run = [&](const std::string& section) {
+  const auto run = [&](const std::string& section, const std::string& file = "fc.raw") {
     Job job;
     job.nodes = {{2, 1}};
     job.storage = storage;
@@ -450,10 +464,11 @@ TEST(sim_sections, a_run_with_another_section_does_not_go_on_in_the_file) {
     lead += 3600;
     std::vector<Status> heard(2);
     const Texts stuck = world.run([&](SessionRank& rank) {
-      auto stream = Stream::create(rank.session(), "fc.raw",
-                                   "base=2026-03-01 manifest=off format=raw existing=continue");
+      auto stream =
+          Stream::create(rank.session(), file, "base=2026-03-01 manifest=off format=raw existing=continue");
       ASSERT_TRUE(stream.is_ok()) << stream.status().text();
-      const PlacedLayout placed{*layout::Layout::block({10, 10}, 2), 0, {}, {}, {}, false};
+      PlacedLayout placed{*layout::Layout::block({10, 10}, 2), 0, {}, {}, {}, false};
+      placed.dimensions = {"y", "x"};
       const Status defined = (*stream)->define("t", &placed, static_cast<int>(ElementType::f32), section);
       ASSERT_TRUE(defined.is_ok()) << defined.text();
       (*stream)->begin(lead);
@@ -474,6 +489,76 @@ TEST(sim_sections, a_run_with_another_section_does_not_go_on_in_the_file) {
   EXPECT_NE(other.text().find("another section"), std::string::npos) << other.text();
   EXPECT_TRUE(run("section=:9:2,0:").is_ok());
   EXPECT_EQ(read_file(*storage, "fc.raw").size(), 3U * 5 * 10 * sizeof(float));
+  // Records over a dimension have the same shape, however many of its elements the section has.
+  EXPECT_TRUE(run("over=mean:y section=0:2,:", "means.raw").is_ok());
+  const Status longer = run("over=mean:y section=0:4,:", "means.raw");
+  EXPECT_EQ(longer.code(), Code::state);
+  EXPECT_NE(longer.text().find("another section"), std::string::npos) << longer.text();
+  EXPECT_TRUE(run("over=mean:y section=:2,:", "means.raw").is_ok());
+}
+
+TEST(sim_sections, weights_of_other_elements_are_refused_without_names) {
+  const PlacedLayout map = on_map({6, 8}, plain_map());
+  const std::string mean = "over=mean:lon weights=t section=";
+  for (const Status& each : define_on_all("format=cdf5", map, {"time=none section=::2,:", mean + "::2,:"}))
+    EXPECT_TRUE(each.is_ok()) << each.text();
+  for (const Status& each : define_on_all("format=cdf5", map, {"time=none section=::2,:", mean + "1::2,:"})) {
+    EXPECT_EQ(each.code(), Code::settings) << each.text();
+    EXPECT_NE(each.text().find("with the same section="), std::string::npos) << each.text();
+  }
+}
+
+TEST(sim_sections, ranks_that_disagree_on_a_section_of_indices_hear_of_it_and_go_on) {
+  Job job;
+  job.nodes = {{3, 1}};
+  SessionWorld world(job);
+  std::vector<std::vector<Index>> lists(3);
+  for (Index element = 0; element < 48; ++element)
+    lists[static_cast<std::size_t>(element % 3)].push_back(element);
+  const Distribution parts{{}, lists};
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    auto stream = Stream::create(rank.session(), "fc.raw", "base=2026-03-01 manifest=off format=raw");
+    ASSERT_TRUE(stream.is_ok()) << stream.status().text();
+    const PlacedLayout placed = parts.placed({6, 8}, rank.rank());
+    const int type = static_cast<int>(ElementType::f32);
+    for (const std::string without : {"", "section=1::2,:"})
+      EXPECT_FALSE(
+          (*stream)->define("t", &placed, type, rank.rank() == 1 ? without : "section=::2,:").is_ok());
+    const Status defined = (*stream)->define("t", &placed, type, "section=::2,:");
+    EXPECT_TRUE(defined.is_ok()) << defined.text();
+    const std::vector<float> values(48, 1);
+    (*stream)->begin(0);
+    (void)(*stream)->put("t", values.data(), nullptr);
+    EXPECT_TRUE((*stream)->end().is_ok());
+    EXPECT_TRUE((*stream)->close().is_ok());
+  });
+  EXPECT_EQ(stuck, Texts());
+}
+
+TEST(sim_sections, numbers_behind_names_make_no_name_of_another_dimension) {
+  PlacedLayout placed{*layout::Layout::block({6, 8}, 3), 0, {}, {}, {}, false};
+  placed.dimensions = {"x", "x_2"};
+  for (const Status& each : define_on_all("format=cdf5", placed, {"", "section=::2,:"}))
+    EXPECT_TRUE(each.is_ok()) << each.text();
+}
+
+TEST(sim_sections, dimensions_that_got_other_names_are_known_by_those) {
+  Job job;
+  job.nodes = {{1, 0}};
+  SessionWorld world(job);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    auto stream = Stream::create(rank.session(), "fc.nc", "base=2026-03-01 manifest=off");
+    ASSERT_TRUE(stream.is_ok()) << stream.status().text();
+    PlacedLayout placed{*layout::Layout::block({6, 8}, 1), 0, {}, {}, {}, false};
+    const int type = static_cast<int>(ElementType::f32);
+    placed.dimensions = {"y", "x"};
+    EXPECT_TRUE((*stream)->define("a", &placed, type, "").is_ok());
+    placed.dimensions = {"j", "i"};
+    EXPECT_TRUE((*stream)->define("b", &placed, type, "").is_ok());
+    const Status status = (*stream)->define("c", &placed, type, "section=::2,::2");
+    EXPECT_TRUE(status.is_ok()) << status.text();
+  });
+  EXPECT_EQ(stuck, Texts());
 }
 
 TEST(sim_sections, an_array_of_the_sections_own_shape_is_refused) {

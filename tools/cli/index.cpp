@@ -82,8 +82,9 @@ Json json_of(const IndexField& field) {
             {"shape", field.shape},
             {"level_type", field.level_type},
             {"levels", field.levels}};
-  const auto& [whole, start, stride] = field.section;
-  if (field.section.is_given()) json["section"] = {{"whole", whole}, {"start", start}, {"stride", stride}};
+  const auto& [whole, start, stop, stride] = field.section;
+  if (field.section.is_given())
+    json["section"] = {{"whole", whole}, {"start", start}, {"stop", stop}, {"stride", stride}};
   return json;
 }
 

@@ -37,7 +37,7 @@ class IndexField:
     shape: tuple[int, ...]
     level_type: str
     levels: tuple[float, ...]
-    section: tuple[tuple[int, int, int], ...] = field(default=(), compare=False)
+    section: tuple[tuple[int, int, int, int], ...] = field(default=(), compare=False)
     """Of each dimension of the program's array its extent, and start and stride of the elements that records have; empty: all."""
 
     @property
@@ -255,11 +255,11 @@ def _with_sections(fields: tuple[IndexField, ...], parts: Fields, path: str) -> 
     out = list(fields)
     for _ in range(parts.count(16)):
         number = parts.u32()
-        whole, start, stride = ([int(each) for each in parts.array("<i8", parts.count(8))] for _ in range(3))
-        sound = number < len(out) and not out[number].section and len(whole) == len(start) == len(stride) > 0
-        if not sound or any(first < 0 or first >= extent or step < 1 for extent, first, step in zip(whole, start, stride)):
+        whole, start, stop, stride = ([int(each) for each in parts.array("<i8", parts.count(8))] for _ in range(4))
+        sound = number < len(out) and not out[number].section and len(whole) == len(start) == len(stop) == len(stride) > 0
+        if not sound or any(not 0 <= first < end <= extent or step < 1 for extent, first, end, step in zip(whole, start, stop, stride)):
             raise FormatError(f"{path}: the section of field {number} is damaged")
-        out[number] = replace(out[number], section=tuple(zip(whole, start, stride)))
+        out[number] = replace(out[number], section=tuple(zip(whole, start, stop, stride)))
     return tuple(out)
 
 

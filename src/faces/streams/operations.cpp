@@ -46,7 +46,7 @@ std::string section_text(const codec::Section& section) {
   std::string text;
   for (std::size_t i = 0; i < section.whole.size(); ++i)
     text +=
-        cat(i == 0 ? " of section=" : ",", section.start[i], ":", section.whole[i], ":", section.stride[i]);
+        cat(i == 0 ? " of section=" : ",", section.start[i], ":", section.stop[i], ":", section.stride[i]);
   return text;
 }
 

@@ -500,6 +500,12 @@ Result<Grid> Grid::unpack(Unpacker& in) {
   return Status(Code::corrupt, "a prepared grid is not whole");
 }
 
+std::string_view other_order_in(const codec::Keys& list) {
+  const GridKeys keys(list);
+  if (keys.scans("jPointsAreConsecutive", 32)) return "jPointsAreConsecutive";
+  return keys.scans("alternativeRowScanning", 16) ? "alternativeRowScanning" : "";
+}
+
 Result<Grid> grid_of(const codec::Keys& list, const std::vector<Index>& shape,
                      std::shared_ptr<const codec::Coordinates> coordinates) {
   static const auto& kinds = *new const std::map<std::string_view, Grid::Kind>{
@@ -524,13 +530,10 @@ Result<Grid> grid_of(const codec::Keys& list, const std::vector<Index>& shape,
     return grid;
   }
   if (found == kinds.end()) return grid;
-  for (const auto& [key, bit] :
-       {std::pair("jPointsAreConsecutive", 32), std::pair("alternativeRowScanning", 16)}) {
-    if (keys.scans(key, bit))
-      return Status(Code::format, cat("grid key '", std::string_view(key),
-                                      "': NetCDF needs the points of a row one after another, "
-                                      "all rows in one direction"));
-  }
+  if (const std::string_view key = other_order_in(list); !key.empty())
+    return Status(Code::format, cat("grid key '", key,
+                                    "': NetCDF needs the points of a row one after another, "
+                                    "all rows in one direction"));
   grid.kind = found->second;
   const Result<std::vector<Index>> points = points_of(keys, shape);
   TR_TRY(points.status());

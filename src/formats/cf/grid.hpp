@@ -63,6 +63,10 @@ struct Grid {
 /// Returns true if the grids are equal except for the last bits of their numbers.
 [[nodiscard]] bool are_close(Grid one, Grid other);
 
+/// Returns the key by which the points of a grid do not lie row by row, all in one direction, or an empty
+/// text.
+[[nodiscard]] std::string_view other_order_in(const codec::Keys& keys);
+
 /// Makes the grid from the keys of a georeference, which have ecCodes' names. With `coordinates` the kind is
 /// told. Without them, grids other than regular_ll, rotated_ll, regular_gg, lambert and polar_stereographic
 /// are unknown. Returns Code::format if keys are missing, if the keys make no grid on the globe, or if they

@@ -91,10 +91,13 @@ bool is_whole(const Axis& axis) {
 
 bool is_whole(const Section& section) {
   const std::size_t dimensions = section.whole.size();
-  if (dimensions == 0 || section.start.size() != dimensions || section.stride.size() != dimensions)
-    return false;
+  const bool fits = section.start.size() == dimensions && section.stop.size() == dimensions &&
+                    section.stride.size() == dimensions;
+  if (dimensions == 0 || !fits) return false;
   for (std::size_t i = 0; i < dimensions; ++i)
-    if (section.start[i] < 0 || section.start[i] >= section.whole[i] || section.stride[i] < 1) return false;
+    if (section.start[i] < 0 || section.stop[i] <= section.start[i] || section.stop[i] > section.whole[i] ||
+        section.stride[i] < 1)
+      return false;
   return true;
 }
 
@@ -221,11 +224,11 @@ Reduction Reduction::unpack(Unpacker& in) {
 }
 
 void Section::pack(Packer& out) const {
-  out.put_list<Index>(whole).put_list<Index>(start).put_list<Index>(stride);
+  out.put_list<Index>(whole).put_list<Index>(start).put_list<Index>(stop).put_list<Index>(stride);
 }
 
 Section Section::unpack(Unpacker& in) {
-  return {in.get_list<Index>(), in.get_list<Index>(), in.get_list<Index>(), {}};
+  return {in.get_list<Index>(), in.get_list<Index>(), in.get_list<Index>(), in.get_list<Index>(), {}};
 }
 
 void FieldDefinition::pack(Packer& out) const {

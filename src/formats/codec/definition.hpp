@@ -142,16 +142,22 @@ inline constexpr std::array<std::string_view, 5> reduction_names{"none", "mean",
 }
 
 /// The part of an array that the records of a field hold (section=): of each dimension the elements start,
-/// start + stride, ... Slowest dimension first.
+/// start + stride, ..., the last of them before `stop`. Slowest dimension first.
 struct Section {
   std::vector<Index> whole;  // shape of the array; empty: the records hold all of it
   std::vector<Index> start;
+  std::vector<Index> stop;  // right behind the last element. Records over dimensions do not tell it
   std::vector<Index> stride;
   /// Why no keys of GRIB describe the grid of the part. Empty if the georeference is that of the part, or if
   /// there is none. Known where fields are defined: pack() leaves it out.
   std::string no_grid{};
 
   [[nodiscard]] bool is_given() const { return !whole.empty(); }
+  /// Returns true if both have the same elements of arrays of one shape.
+  friend bool operator==(const Section& one, const Section& other) {
+    return one.whole == other.whole && one.start == other.start && one.stop == other.stop &&
+           one.stride == other.stride;
+  }
   void pack(Packer& out) const;
   static Section unpack(Unpacker& in);
 };

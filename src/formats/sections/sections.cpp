@@ -19,7 +19,7 @@ using cf::Axis;
 using cf::Grid;
 
 /// The keys that tell the numbers and the places of points. A section has others.
-constexpr std::array<std::string_view, 20> keys_of_points{"Ni",
+constexpr std::array<std::string_view, 14> keys_of_points{"Ni",
                                                           "Nj",
                                                           "Nx",
                                                           "Ny",
@@ -31,19 +31,20 @@ constexpr std::array<std::string_view, 20> keys_of_points{"Ni",
                                                           "longitudeOfFirstGridPoint",
                                                           "latitudeOfLastGridPoint",
                                                           "longitudeOfLastGridPoint",
-                                                          "iDirectionIncrement",
-                                                          "jDirectionIncrement",
-                                                          "Di",
-                                                          "Dj",
-                                                          "Dx",
-                                                          "Dy",
                                                           "numberOfDataPoints",
                                                           "numberOfValues"};
 
-bool is_of_points(std::string_view key) {
+constexpr std::array<std::string_view, 3> increments_of_x{"iDirectionIncrement", "Di", "Dx"};
+constexpr std::array<std::string_view, 3> increments_of_y{"jDirectionIncrement", "Dj", "Dy"};
+
+/// Returns true if a section of the grid has another value of the key. The increment of an axis of one point
+/// follows from no points, and stays.
+bool is_of_points(std::string_view key, const Grid& grid) {
   for (const std::string_view unit : {"InDegrees", "InMetres"})
     if (key.ends_with(unit)) key.remove_suffix(unit.size());
-  return std::ranges::find(keys_of_points, key) != keys_of_points.end();
+  const auto is_in = [key](const auto& names) { return std::ranges::find(names, key) != names.end(); };
+  return is_in(keys_of_points) || (grid.x.points > 1 && is_in(increments_of_x)) ||
+         (grid.y.points > 1 && is_in(increments_of_y));
 }
 
 /// The points of a section along one dimension.
@@ -54,8 +55,21 @@ struct Chosen {
 
 double rounded(double value, double parts) { return std::round(value * parts) / parts; }
 
-/// Longitudes of a row go on beyond 360 degrees where it crosses the end of the circle, and keys do not.
-std::string longitude(double value) { return cat(value >= 360 ? value - 360 : value); }
+/// Longitudes of a row go on beyond 360 degrees where it crosses the end of the circle, and keys do not. A
+/// row that goes round the whole circle keeps both of its ends: less 360 they would be one point.
+void add_longitudes(double first, double last, codec::Keys& keys) {
+  if (first >= 360 && last >= 360) {
+    first -= 360;
+    last -= 360;
+  }
+  constexpr double circle = 360 - 1e-6;  // sums of increments are not exact
+  if (std::fabs(last - first) < circle) {
+    if (first >= 360) first -= 360;
+    if (last >= 360) last -= 360;
+  }
+  keys.emplace_back("longitudeOfFirstGridPointInDegrees", cat(first));
+  keys.emplace_back("longitudeOfLastGridPointInDegrees", cat(last));
+}
 
 /// Returns the distance of two points of the section, as keys have it, or 0 if nothing tells it.
 double step_of(const Axis& axis, const Chosen& along) {
@@ -69,9 +83,8 @@ void add_degrees(const Grid& grid, const Chosen& y, const Chosen& x, codec::Keys
   keys.emplace_back("Ni", cat(x.count));
   keys.emplace_back("Nj", cat(y.count));
   keys.emplace_back("latitudeOfFirstGridPointInDegrees", cat(rows[static_cast<std::size_t>(y.start)]));
-  keys.emplace_back("longitudeOfFirstGridPointInDegrees", longitude(grid.x.at(x.start)));
   keys.emplace_back("latitudeOfLastGridPointInDegrees", cat(rows[static_cast<std::size_t>(y.last())]));
-  keys.emplace_back("longitudeOfLastGridPointInDegrees", longitude(grid.x.at(x.last())));
+  add_longitudes(grid.x.at(x.start), grid.x.at(x.last()), keys);
   // GRIB counts millionths of a degree.
   constexpr double parts = 1e6;
   if (const double step = step_of(grid.x, x); step > 0)
@@ -89,13 +102,12 @@ void add_metres(const Grid& grid, const Chosen& y, const Chosen& x, codec::Keys&
   keys.emplace_back("Nx", cat(x.count));
   keys.emplace_back("Ny", cat(y.count));
   keys.emplace_back("latitudeOfFirstGridPointInDegrees", cat(first.latitude));
-  keys.emplace_back("longitudeOfFirstGridPointInDegrees", cat(first.longitude));
-  // GRIB counts millimetres.
-  constexpr double parts = 1e3;
-  if (const double step = step_of(grid.x, x); step > 0)
-    keys.emplace_back("DxInMetres", cat(rounded(step, parts)));
-  if (const double step = step_of(grid.y, y); step > 0)
-    keys.emplace_back("DyInMetres", cat(rounded(step, parts)));
+  // ecCodes takes no negative longitudes in a projection.
+  const double east = first.longitude < 0 ? first.longitude + 360 : first.longitude;
+  keys.emplace_back("longitudeOfFirstGridPointInDegrees", cat(east));
+  // Nothing but these tells where the last point lies. So they are exact, and GRIB rounds to millimetres.
+  if (const double step = step_of(grid.x, x); step > 0) keys.emplace_back("DxInMetres", cat(step));
+  if (const double step = step_of(grid.y, y); step > 0) keys.emplace_back("DyInMetres", cat(step));
 }
 
 /// Calls each(number) for the elements of the whole array that are in the section, in C order.
@@ -121,6 +133,10 @@ SectionGrid section_grid(const codec::Georeference& whole, const codec::Section&
   const Result<codec::Keys> keys = grids::keys_of(out.georeference);
   if (!keys.is_ok()) return {std::move(out.georeference), keys.status().text()};
   if (keys->empty()) return out;
+  if (const std::string_view key = cf::other_order_in(*keys); !key.empty())
+    return {std::move(out.georeference),
+            cat("grid key '", key,
+                "': the grid of a section is known where rows lie one after another, all in one direction")};
   const Result<Grid> grid = cf::grid_of(*keys, section.whole);
   if (!grid.is_ok()) return {std::move(out.georeference), grid.status().text()};
   const std::string* const type = codec::find_key(*keys, "gridType");
@@ -133,7 +149,7 @@ SectionGrid section_grid(const codec::Georeference& whole, const codec::Section&
             "the layout has the points of a map in one dimension: give it the map's two"};
   const Chosen y{section.start[0], section.stride[0], shape[0]};
   const Chosen x{section.start[1], section.stride[1], shape[1]};
-  std::erase_if(out.georeference.keys, [](const auto& key) { return is_of_points(key.first); });
+  std::erase_if(out.georeference.keys, [&](const auto& key) { return is_of_points(key.first, *grid); });
   grid->is_projected() ? add_metres(*grid, y, x, out.georeference.keys)
                        : add_degrees(*grid, y, x, out.georeference.keys);
   if (grid->kind == Grid::Kind::gaussian && y.stride > 1)

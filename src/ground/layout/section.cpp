@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
+#include <mutex>
 
 #include "ground/base/text.hpp"
 #include "ground/layout/array.hpp"
@@ -98,12 +99,8 @@ class SectionRule final : public Layout::Rule {
     std::erase_if(tiles, [](const Box& tile) { return box_count(tile) == 0; });
     return tiles;
   }
-  [[nodiscard]] bool has_unowned() const override { return parent_.has_unowned(); }
-  [[nodiscard]] std::vector<Box> unowned() const override {
-    std::vector<Box> boxes = Rule::unowned_of(parent_);
-    for (Box& box : boxes) box = selection_.clipped(box);
-    return boxes;
-  }
+  [[nodiscard]] bool has_unowned() const override { return !gaps().empty(); }
+  [[nodiscard]] std::vector<Box> unowned() const override { return gaps(); }
   [[nodiscard]] Index count(int rank) const override {
     if (is_box()) return box_count(box(rank));
     if (is_tiled()) return tiles_count(tiles(rank));
@@ -128,8 +125,22 @@ class SectionRule final : public Layout::Rule {
   }
 
  private:
+  /// The section may lie beside all gaps of the layout.
+  [[nodiscard]] const std::vector<Box>& gaps() const {
+    std::call_once(gaps_once_, [this] {
+      if (!parent_.has_unowned()) return;
+      gaps_ = Rule::unowned_of(parent_);
+      for (Box& box : gaps_) box = selection_.clipped(box);
+      std::erase_if(gaps_, [](const Box& box) { return box_count(box) == 0; });
+    });
+    return gaps_;
+  }
+
   Layout parent_;
   Selection selection_;
+  // Found when somebody first asks.
+  mutable std::once_flag gaps_once_;
+  mutable std::vector<Box> gaps_;
 };
 
 /// Adds the nests of selected positions in a one-dimensional or NPROMA array to a map, one block after

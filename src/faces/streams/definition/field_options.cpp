@@ -127,7 +127,8 @@ Status take_index(const std::string& text, std::optional<Index>& out) {
 }
 
 Status take_section(FieldRequest& request, const std::string& text) {
-  for (const std::string& each : split(text, ',')) {
+  const std::vector<std::string> all = split(text, ',');
+  for (const std::string& each : all) {
     const std::vector<std::string> words = split(each, ':');
     if (words.size() < 2 || words.size() > 3)
       return settings_error(
@@ -141,7 +142,10 @@ Status take_section(FieldRequest& request, const std::string& text) {
     const bool is_backwards = words.size() == 3 && trim(words[2]).starts_with('-');
     if (words.size() == 3 && !is_backwards) TR_TRY(take_index(words[2], stride));
     part.stride = is_backwards ? -1 : stride.value_or(1);
-    if (part.stride < 1) return settings_error(cat("the stride of \"", trim(each), "\" must be above 0"));
+    // No bounds are quoted: those in `text` are C's, also where a program in Fortran gave others.
+    if (part.stride < 1)
+      return settings_error(cat("the stride ", trim(words[2]), " of ",
+                                dimension_text(request.section.size() - 1, all.size()), " must be above 0"));
   }
   return {};
 }
@@ -220,7 +224,7 @@ constexpr OptionRow<FieldRequest> kFieldRows[] = {
       "the array is (block, level, nproma), in Fortran `(nproma, level, block)`; the last block may be "
       "short"},
      [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostNproma), r.allocation.nproma); }},
-    {{"section", "all of it", "", "section=10:84:2,0:117:3",
+    {{"section", "all of it", "", "section=::2,1:7:3",
       "the part of the array that the files hold, [below](#a-coarser-or-smaller-output): start:stop:stride "
       "for "
       "each dimension of the layout, slowest first, counted from 0; stop is exclusive. What is left out is "

@@ -140,7 +140,9 @@ Status Fields::define(const std::string& field, const PlacedLayout* layout, int 
   Field fresh;
   Status mine = request.status();
   if (mine.is_ok()) {
-    Result<std::shared_ptr<const LayoutPart>> part = part_of(*request, *layout, call);
+    bool was_refused = false;
+    Result<std::shared_ptr<const LayoutPart>> part = part_of(*request, *layout, call, was_refused);
+    if (was_refused) return part.status();
     mine = part.status();
     if (mine.is_ok()) fresh.part = std::move(*part);
   }
@@ -198,7 +200,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
   out.definition = std::move(request.definition);
   out.levels = out.definition.levels.values;
   out.definition.georeference = layout.georeference;
-  out.definition.dimensions = layout.dimensions;
+  out.definition.dimensions = out.dimensions = layout.dimensions;
   TR_TRY(prepare_reduction(request, layout, out));
   TR_TRY(prepare_weights(request, layout, out));
   TR_TRY(add_axes(layout.axes, out));

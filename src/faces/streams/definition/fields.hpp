@@ -51,7 +51,8 @@ struct Field {
   std::optional<double> no_weight{};  // of a field without time that was put: a value that can be no weight
   std::shared_ptr<const ByteVector> values{};  // likewise, in a stream whose definitions may change
   bool is_unrecorded = false;  // until the first step: the checkpoint's interval has begun without the field
-  std::vector<std::string> with_axes{};  // dimensions whose coordinates its layout had
+  std::vector<std::string> dimensions{};  // as `layout` was at definition, before over= takes any
+  std::vector<std::string> with_axes{};   // dimensions whose coordinates its layout had
   /// The section of the array that is put, or nullptr: all of it. `layout` is that of the section.
   std::shared_ptr<const LayoutPart> part{};
 
@@ -154,9 +155,9 @@ class Fields final {
   Status prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
                        Field& out);
   Result<std::shared_ptr<const LayoutPart>> part_of(const FieldRequest& request, const PlacedLayout& layout,
-                                                    const std::string& call);
+                                                    const std::string& call, bool& was_refused);
   Status agree_on_part(const Status& mine, const std::string& call, const PlacedLayout& layout,
-                       const std::shared_ptr<LayoutPart>& made);
+                       const std::shared_ptr<LayoutPart>& made, bool& was_refused);
   Status prepare_part(const layout::Section& section, const PlacedLayout& layout,
                       std::shared_ptr<LayoutPart>& out);
   [[nodiscard]] std::int64_t number_of_part(std::int64_t layout, const layout::Section& section) const;

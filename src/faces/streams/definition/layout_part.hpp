@@ -24,6 +24,7 @@ struct LayoutPart {
   std::optional<codec::Coordinates> coordinates{};  // without the values
   std::vector<std::string> dimensions{};
   std::vector<codec::Axis> axes{};
+  bool is_on_map = false;  // the coordinates of both dimensions follow from keys
 
   /// Returns true if this is the section of `layout` as it is now.
   [[nodiscard]] bool is_of(const PlacedLayout& layout, const layout::Section& wanted) const;

@@ -30,9 +30,9 @@ Result<std::vector<std::string>> names_of(const PlacedLayout& layout, bool& is_m
 
 /// Returns the names of the dimensions, or where the program gives it the standard_name of the coordinate:
 /// cell_methods names a dimension by it that the variable lacks.
-std::vector<std::string> standard_names(const PlacedLayout& layout) {
-  std::vector<std::string> names = layout.dimensions;
-  for (const codec::Axis& axis : layout.axes) {
+std::vector<std::string> standard_names(std::vector<std::string> names,
+                                        const std::vector<codec::Axis>& axes) {
+  for (const codec::Axis& axis : axes) {
     const std::string* const standard = codec::find_key(axis.attributes, "standard_name");
     if (standard != nullptr) std::ranges::replace(names, axis.dimension, *standard);
   }
@@ -61,7 +61,12 @@ Status Fields::prepare_reduction(const FieldRequest& request, const PlacedLayout
   TR_TRY(names.status());
   codec::Reduction& reduction = field.reduction;
   reduction.shape = field.shape;
-  reduction.dimensions = is_map ? layout.dimensions : standard_names(layout);
+  if (is_map)
+    reduction.dimensions = layout.dimensions;
+  else if (out.part)  // a number behind a lost dimension's name would name none of the file
+    reduction.dimensions = standard_names(out.part->dimensions, out.part->axes);
+  else
+    reduction.dimensions = standard_names(layout.dimensions, layout.axes);
   reduction.is_lost.assign(field.shape.size(), 0);
   if (field.elements() <= 0) return {Code::settings, "over=: the field has no elements"};
   const bool has_levels = field.levels.values.size() > 1;

@@ -20,8 +20,7 @@ struct Slice {
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
-/// Returns true if the coordinates of both dimensions follow from keys.
-bool is_on_map(const LayoutPart& made) {
+bool has_map(const LayoutPart& made) {
   if (made.coordinates) return false;
   const Result<codec::Keys> keys = grids::keys_of(made.part.georeference);
   const Result<cf::Grid> grid =
@@ -29,11 +28,11 @@ bool is_on_map(const LayoutPart& made) {
   return grid.is_ok() && grid->kind != cf::Grid::Kind::unknown;
 }
 
-Slice slice_of(const LayoutPart& made, std::size_t d, bool on_map) {
+Slice slice_of(const LayoutPart& made, std::size_t d) {
   const std::vector<Index>& shape = made.part.layout.shape();
   Slice slice{made.whole->dimensions[d], made.told.whole[d], made.told.start[d], made.told.stride[d],
               shape[d]};
-  for (std::size_t i = 0; on_map && i < shape.size(); ++i) {
+  for (std::size_t i = 0; made.is_on_map && i < shape.size(); ++i) {
     const Index numbers[] = {made.told.start[i], made.told.stride[i], shape[i]};
     slice.of_map.insert(slice.of_map.end(), std::begin(numbers), std::end(numbers));
   }
@@ -58,10 +57,11 @@ bool LayoutPart::is_of(const PlacedLayout& layout, const layout::Section& wanted
 
 /// Collective if ranks have to hear of each other's parts of the layout, or of its coordinates: then blocks
 /// until they agree. Returns the section that the field asks for, nullptr for the whole array, or an error
-/// that is not yet that of all ranks.
+/// that is not yet that of all ranks. If it is, because the ranks could not agree on the part, sets
+/// `was_refused`: no rank then agrees on the field, too.
 Result<std::shared_ptr<const LayoutPart>> Fields::part_of(const FieldRequest& request,
-                                                          const PlacedLayout& layout,
-                                                          const std::string& call) {
+                                                          const PlacedLayout& layout, const std::string& call,
+                                                          bool& was_refused) {
   if (request.section.empty()) return std::shared_ptr<const LayoutPart>();
   const Result<std::optional<layout::Section>> section = resolve_section(request.section, layout.shape());
   if (section.is_ok() && !section->has_value()) return std::shared_ptr<const LayoutPart>();
@@ -74,7 +74,8 @@ Result<std::shared_ptr<const LayoutPart>> Fields::part_of(const FieldRequest& re
   Status mine = section.status();
   if (mine.is_ok()) mine = guarded([&] { return prepare_part(**section, layout, made); });
   if (layout.in_parts || layout.georeference.coordinates)
-    mine = agree_on_part(mine, cat(call, " for the section of layout ", layout.id), layout, made);
+    mine = agree_on_part(mine.in(call), cat(call, " for the section of layout ", layout.id), layout, made,
+                         was_refused);
   TR_TRY(mine);
   return std::shared_ptr<const LayoutPart>(made);
 }
@@ -82,7 +83,7 @@ Result<std::shared_ptr<const LayoutPart>> Fields::part_of(const FieldRequest& re
 /// Collective. The ranks hear which of them own nothing of the part, and from rank 0 the checksum of its
 /// coordinates. `made` is not looked at if `mine` is an error.
 Status Fields::agree_on_part(const Status& mine, const std::string& call, const PlacedLayout& layout,
-                             const std::shared_ptr<LayoutPart>& made) {
+                             const std::shared_ptr<LayoutPart>& made, bool& was_refused) {
   const std::shared_ptr<const codec::Coordinates>& points = layout.georeference.coordinates;
   const bool is_idle = mine.is_ok() && layout.in_parts && made->part.own_indices.empty();
   comm::Vote vote{mine, call, {}};
@@ -93,6 +94,7 @@ Status Fields::agree_on_part(const Status& mine, const std::string& call, const 
     vote.contribution = Packer().put(std::int8_t{1}).take();
   }
   const comm::Verdict verdict = session_.agree(std::move(vote));
+  was_refused = !verdict.status.is_ok();
   TR_TRY(verdict.status);
   return guarded([&]() -> Status {
     if (points && session_.rank() != 0) {
@@ -127,7 +129,7 @@ Status Fields::prepare_part(const layout::Section& section, const PlacedLayout& 
   whole.georeference = {};
   whole.own_indices.clear();
   whole.axes.clear();
-  codec::Section told{layout.shape(), section.start, section.stride, {}};
+  codec::Section told{layout.shape(), section.start, section.stop, section.stride, {}};
   sections::SectionGrid grid = sections::section_grid(layout.georeference, told, shape);
   told.no_grid = std::move(grid.no_grid);
   PlacedLayout part{std::move(*cut), number_of_part(layout.id, section),
@@ -139,6 +141,7 @@ Status Fields::prepare_part(const layout::Section& section, const PlacedLayout& 
   if (points) out->coordinates = points->facts();
   out->dimensions = layout.dimensions;
   out->axes = layout.axes;
+  out->is_on_map = has_map(*out);
   name_dimensions(*out);
   if (!points || session_.rank() != 0) return {};
   const codec::Coordinates facts{shape, points->corners, 0, {}};
@@ -164,32 +167,35 @@ std::int64_t Fields::number_of_part(std::int64_t layout, const layout::Section& 
 
 /// Gives the dimensions of a section their names, and their coordinates. A dimension that is cut has the name
 /// that the program gave the whole one; if a field before has other elements under this name, a number stands
-/// behind it.
+/// behind it that makes the name of no other dimension.
 void Fields::name_dimensions(LayoutPart& part) const {
   part.part.dimensions = part.dimensions;
   if (part.dimensions.empty()) return;
   std::vector<std::pair<std::string, Slice>> known;  // by the names in the file
   for (const Field& field : fields_) {
     if (field.part) {
-      const bool on_map = is_on_map(*field.part);
       for (std::size_t d = 0; d < field.part->dimensions.size(); ++d)
-        known.emplace_back(field.part->part.dimensions[d], slice_of(*field.part, d, on_map));
+        known.emplace_back(field.part->part.dimensions[d], slice_of(*field.part, d));
       continue;
     }
-    const PlacedLayout& layout = *field.layout;
-    for (std::size_t d = 0; d < layout.dimensions.size(); ++d) {
-      const Index extent = layout.layout.shape()[d];
-      known.emplace_back(layout.dimensions[d], Slice{layout.dimensions[d], extent, 0, 1, extent});
+    for (std::size_t d = 0; d < field.dimensions.size(); ++d) {
+      const Index extent = field.layout->layout.shape()[d];
+      known.emplace_back(field.dimensions[d], Slice{field.dimensions[d], extent, 0, 1, extent});
     }
   }
-  const bool on_map = is_on_map(part);
   const std::vector<Index>& shape = part.part.layout.shape();
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const bool is_cut = shape[d] != part.told.whole[d];
-    const Slice slice = slice_of(part, d, on_map);
+    const Slice slice = slice_of(part, d);
     std::string& name = part.part.dimensions[d];
-    const auto is_other = [&](const auto& each) { return each.first == name && !(each.second == slice); };
-    for (int number = 2; (is_cut || on_map) && std::ranges::any_of(known, is_other); ++number)
+    const auto is_taken = [&] {
+      for (std::size_t other = 0; other < shape.size(); ++other)
+        if (other != d && (name == part.dimensions[other] || name == part.part.dimensions[other]))
+          return true;
+      return std::ranges::any_of(
+          known, [&](const auto& each) { return each.first == name && !(each.second == slice); });
+    };
+    for (int number = 2; (is_cut || part.is_on_map) && is_taken(); ++number)
       name = cat(part.dimensions[d], "_", number);
     for (const codec::Axis& axis : part.axes) {
       if (axis.dimension != part.dimensions[d]) continue;

@@ -14,13 +14,14 @@ namespace tailrace::streams {
 namespace {
 
 /// Returns how far the values of `weights` are apart along each dimension of `layout`: 0 along one that they
-/// lack. Returns nothing if they have another shape or other dimensions.
+/// lack. Returns nothing if they have another shape or other dimensions, or, where no names tell the elements
+/// apart, another section than the field's.
 std::optional<std::vector<Index>> strides_in(const codec::FieldDefinition& weights,
-                                             const PlacedLayout& layout) {
+                                             const PlacedLayout& layout, const codec::Section& section) {
   const std::vector<Index> shape = layout.shape();
   std::vector<Index> strides(shape.size());
   const bool has_names = !weights.dimensions.empty() && !layout.dimensions.empty();
-  if (!has_names && weights.shape != shape) return {};
+  if (!has_names && (weights.shape != shape || !(weights.section == section))) return {};
   Index stride = 1;
   for (std::size_t j = weights.shape.size(); j-- > 0;) {
     std::size_t i = j;
@@ -49,8 +50,8 @@ Status other_shape(const Field& weights, const Field& field, const PlacedLayout&
           cat("weights=", its.name, ": it has ",
               text_of(its, its.shape, its.dimensions, weights.levels.size()), ", and the field has ",
               text_of(field.definition, layout.shape(), layout.dimensions, field.levels.size()),
-              ": weights lie on the layout of the field, or have some of its dimensions, by the names that "
-              "tr_layout_dimensions gives them")};
+              ": weights lie on the layout of the field, with the same section=, or have some of its "
+              "dimensions, by the names that tr_layout_dimensions gives them")};
 }
 
 /// Returns an error if the field has been given on other levels than its weights, or in another order:
@@ -110,7 +111,7 @@ Status Fields::prepare_weights(const FieldRequest& request, const PlacedLayout& 
                                 ": it has one level, and over= has levels alone: the weights of levels "
                                 "are a field with as many levels")};
   const std::size_t levels = its.levels.size();
-  std::optional<std::vector<Index>> strides = strides_in(weights, layout);
+  std::optional<std::vector<Index>> strides = strides_in(weights, layout, out.definition.section);
   if (!strides || (levels > 1 && levels != out.levels.size())) return other_shape(its, out, layout);
   if (levels > 1) TR_TRY(check_same_levels(its, out));
   bool has_lost = false;

@@ -78,12 +78,13 @@ Pairs::Pairs(const Opening& opening, StreamRequest request, Uuid run, std::optio
       run, stream.format, stream.base, stream.calendar, stream.member, static_cast<Bytes>(frame_.head.size()),
       {},  stream.time};
   for (const codec::FieldDefinition& field : opening.fields) {
-    header_.fields.push_back({field.name,
-                              field.type,
-                              field.shape,
-                              field.levels.type,
-                              field.levels.values,
-                              {field.section.whole, field.section.start, field.section.stride}});
+    header_.fields.push_back(
+        {field.name,
+         field.type,
+         field.shape,
+         field.levels.type,
+         field.levels.values,
+         {field.section.whole, field.section.start, field.section.stop, field.section.stride}});
   }
   is_alone_ = has_head_alone(opening, request_);
   note_left_open();

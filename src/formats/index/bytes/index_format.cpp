@@ -58,6 +58,7 @@ void put_sections(Packer& out, std::uint32_t count, const std::vector<IndexField
     out.put(static_cast<std::uint32_t>(i));
     put_list(out, section.whole);
     put_list(out, section.start);
+    put_list(out, section.stop);
     put_list(out, section.stride);
   }
 }
@@ -128,6 +129,7 @@ Status decode_sections(Unpacker& in, std::vector<IndexField>& fields) {
     IndexSection section;
     section.whole = get_list<std::vector<Index>>(in);
     section.start = get_list<std::vector<Index>>(in);
+    section.stop = get_list<std::vector<Index>>(in);
     section.stride = get_list<std::vector<Index>>(in);
     if (number >= fields.size() || fields[number].section.is_given() || !section.is_given())
       return corrupt(cat("a section of field ", number, " is empty, comes twice, or has no field"));
@@ -267,10 +269,11 @@ Result<std::size_t> header_length(std::span<const std::byte> bytes) {
 Status bad(std::string_view what) { return {Code::argument, std::string(what)}; }
 
 Status check_section(const IndexField& field) {
-  const auto& [whole, start, stride] = field.section;
-  bool is_sound = start.size() == whole.size() && stride.size() == whole.size();
+  const auto& [whole, start, stop, stride] = field.section;
+  bool is_sound =
+      start.size() == whole.size() && stop.size() == whole.size() && stride.size() == whole.size();
   for (std::size_t i = 0; is_sound && i < whole.size(); ++i)
-    is_sound = start[i] >= 0 && start[i] < whole[i] && stride[i] >= 1;
+    is_sound = start[i] >= 0 && start[i] < stop[i] && stop[i] <= whole[i] && stride[i] >= 1;
   return is_sound ? Status() : bad(cat("field \"", field.name, "\" has no such section"));
 }
 

@@ -19,10 +19,11 @@
 namespace tailrace::streams {
 
 /// Which part of the program's array the records of a field hold: of each dimension the elements start, start
-/// + stride, ... Slowest dimension first.
+/// + stride, ..., the last of them before `stop`. Slowest dimension first.
 struct IndexSection {
   std::vector<Index> whole;  // shape of the array; empty: the records hold all of it
   std::vector<Index> start;
+  std::vector<Index> stop;
   std::vector<Index> stride;
   [[nodiscard]] bool is_given() const { return !whole.empty(); }
   friend bool operator==(const IndexSection&, const IndexSection&) = default;

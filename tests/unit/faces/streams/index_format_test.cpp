@@ -61,11 +61,11 @@ TEST(index_format, another_axis_of_times_is_told_and_read_back) {
 TEST(index_format, sections_are_told_and_read_back_with_any_axis_of_times) {
   IndexHeader header = sample_header();
   header.fields[0].shape = {95, 156};
-  header.fields[0].section = {{378, 468}, {1, 0}, {4, 3}};
+  header.fields[0].section = {{378, 468}, {1, 0}, {378, 466}, {4, 3}};
   EXPECT_EQ(std::to_integer<int>(encode_header(header)[8]), 3);
   EXPECT_EQ(decode_index(encode_index(header, sample_steps(2)))->header, header);
   header.time = TimeAxis::of_model();
-  header.fields[1].section = {{378, 468}, {377, 0}, {1, 1}};
+  header.fields[1].section = {{378, 468}, {377, 0}, {378, 468}, {1, 1}};
   EXPECT_EQ(decode_index(encode_index(header, {}))->header, header);
   EXPECT_NE(header.fields[0], sample_header().fields[0]);
   const auto refused = [&](auto&& change) {
@@ -76,11 +76,14 @@ TEST(index_format, sections_are_told_and_read_back_with_any_axis_of_times) {
   };
   EXPECT_TRUE(refused([](IndexSection& each) { each.start[0] = -1; }));
   EXPECT_TRUE(refused([](IndexSection& each) { each.start[0] = 378; }));
+  EXPECT_TRUE(refused([](IndexSection& each) { each.stop[0] = 379; }));
+  EXPECT_TRUE(refused([](IndexSection& each) { each.stop[0] = 1; }));
+  EXPECT_TRUE(refused([](IndexSection& each) { each.stop.pop_back(); }));
   EXPECT_TRUE(refused([](IndexSection& each) { each.stride[1] = 0; }));
   EXPECT_TRUE(refused([](IndexSection& each) { each.stride.pop_back(); }));
   // The number of sections, their fields, and a version that has none.
   const ByteVector good = encode_header(header);
-  const std::size_t one_section = 4 + 3 * (4 + 2 * 8), count = good.size() - 8 - 2 * one_section - 4;
+  const std::size_t one_section = 4 + 4 * (4 + 2 * 8), count = good.size() - 8 - 2 * one_section - 4;
   const auto changed = [&](std::size_t at, int value) {
     ByteVector bytes = good;
     bytes[at] = static_cast<std::byte>(value);

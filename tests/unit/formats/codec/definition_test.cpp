@@ -66,7 +66,7 @@ TEST(definition, a_field_without_time_comes_back_without_its_values) {
 TEST(definition, a_section_comes_back_and_one_that_is_no_section_is_damage) {
   FieldDefinition field = rich_field();
   const ByteVector whole = packed(field);
-  field.section = {{9, 4, 10}, {2, 0, 1}, {3, 1, 2}, "not packed"};
+  field.section = {{9, 4, 10}, {2, 0, 1}, {9, 4, 10}, {3, 1, 2}, "not packed"};
   const ByteVector bytes = packed(field);
   EXPECT_GT(bytes.size(), whole.size());
   Unpacker in(bytes);
@@ -75,10 +75,11 @@ TEST(definition, a_section_comes_back_and_one_that_is_no_section_is_damage) {
   EXPECT_TRUE(in.rest().empty());
   EXPECT_EQ(back->section.whole, field.section.whole);
   EXPECT_EQ(back->section.start, field.section.start);
+  EXPECT_EQ(back->section.stop, field.section.stop);
   EXPECT_EQ(back->section.stride, field.section.stride);
   EXPECT_EQ(back->section.no_grid, "");
   EXPECT_EQ(packed(*back), bytes);
-  field.section.start[1] = 4;
+  field.section.stop[1] = 5;
   const ByteVector beyond = packed(field);
   Unpacker wrong(beyond);
   EXPECT_EQ(FieldDefinition::unpack(wrong).status().code(), Code::corrupt);

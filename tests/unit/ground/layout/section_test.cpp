@@ -36,6 +36,8 @@ TEST(SectionLayout, owns_what_the_layout_owns_of_the_section) {
     ASSERT_EQ(part->shape(), *section.shape());
     ASSERT_EQ(part->is_box(), layout.is_box());
     for (const auto& [number, global] : numbers) ASSERT_EQ(part->owner(number), layout.owner(global));
+    ASSERT_EQ(part->has_unowned(),
+              std::ranges::any_of(numbers, [&](const auto& each) { return layout.owner(each.second) < 0; }));
     for (int rank = 0; rank < layout.ranks(); ++rank) {
       std::vector<Index> expected;  // in the layout's packed order
       std::map<Index, Index> number_of;
@@ -94,6 +96,17 @@ TEST(SectionLayout, of_indices_is_what_each_rank_tells_of_its_own_part) {
     }
   }
   EXPECT_EQ(section_indices({4}, {{0}, {5}, {1}}, {}).status().code(), Code::layout);
+}
+
+TEST(SectionLayout, beside_the_gaps_of_a_layout_has_none) {
+  const std::vector<std::vector<Box>> tiles{{{{0, 4}, {2, 8}}, {{2, 0}, {4, 8}}}, {{{4, 0}, {6, 8}}}};
+  const auto layout = Layout::tiles({6, 8}, tiles, true);
+  ASSERT_TRUE(layout->has_unowned());
+  EXPECT_FALSE(section_layout(*layout, {{2, 0}, {6, 8}, {1, 1}})->has_unowned());
+  EXPECT_FALSE(section_layout(*layout, {{0, 4}, {6, 8}, {2, 2}})->has_unowned());
+  const auto part = section_layout(*layout, {{1, 0}, {6, 8}, {2, 3}});
+  EXPECT_TRUE(part->has_unowned());
+  EXPECT_EQ(expand(part->unowned()), (std::vector<Index>{0, 1}));
 }
 
 TEST(SectionLayout, a_section_of_a_section_is_a_section) {

@@ -136,6 +136,9 @@ void EccodesLoop::sync() const {
 }
 
 Span EccodesLoop::write_step(const std::vector<std::vector<double>>& records, std::int64_t hour) {
+  // The file begins anew, or all turns would fill the memory of /dev/shm. Its pages are new in any case.
+  offset_ = 0;
+  if (::ftruncate(file_, 0) != 0) give_up(path_.c_str(), std::strerror(errno));
   return timed([&] {
     for (std::size_t level = 0; level < records.size(); ++level)
       write(records[level], static_cast<std::int64_t>(level) + 1, hour);

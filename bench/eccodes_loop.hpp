@@ -44,7 +44,7 @@ class EccodesLoop {
   /// Encodes and writes one record behind the one before.
   void write(const std::vector<double>& values, std::int64_t level, std::int64_t hour);
   void sync() const;
-  /// Writes a record of each level, and returns the time until they are durable.
+  /// Empties the file, writes a record of each level, and returns the time from then until they are durable.
   Span write_step(const std::vector<std::vector<double>>& records, std::int64_t hour);
   [[nodiscard]] std::int64_t written() const { return offset_; }
 

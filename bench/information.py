@@ -5,7 +5,7 @@
   counting  nanoseconds of processor time a value on one thread: the pairs of neighbours of a record in memory, float32 and float64, in each way that
             this processor has
   choosing  the same until the number of bits is known (float32), also of records whose neighbours are often equal: a fifth of each row is one
-            value, or all are multiples of a coarse step
+            value, or all are multiples of a coarse step, in rows of 1000 and of 3
   encoding  records of float32 in GRIB2 (simple and CCSDS packing), NetCDF-4 and Zarr, with accuracy=auto and without (16 bits, or all), in turn: the
             ratio of both, and how many times smaller the record becomes
 
@@ -44,7 +44,7 @@ class InformationBench(Bench):
         run = self.measured()
         self.show("Choosing the number of bits, a value", [
             Figure(f"choosing.{kind}", [second * 1e9 / run["values"] for second in run[f"choosing.{kind}"][1:]], "ns")
-            for kind in ("waves", "area", "steps")])
+            for kind in ("waves", "area", "steps", "short_rows")])
 
     def encoding(self):
         run = self.measured()

@@ -2,8 +2,8 @@
 // What finding the bits that carry information costs (accuracy=auto), on one thread: records of smooth waves
 // with noise that lie in memory, counted by pairs in each way that this processor has, and encoded by codecs
 // of the library with accuracy=auto and without. The number of bits is also chosen for records whose
-// neighbours are often equal, which are looked at again. It uses modules of the library: no public call
-// encodes alone.
+// neighbours are often equal, which are looked at again, one of them in short rows. It uses modules of the
+// library: no public call encodes alone.
 //   --rows N  --turns N
 #include <cmath>
 #include <cstdio>
@@ -24,6 +24,7 @@ using namespace tailrace;
 using entropy::Way;
 
 constexpr Index row = 1000;
+constexpr Index short_row = 3;  // as the components of a vector
 constexpr struct {
   Way way;
   const char* name;
@@ -61,10 +62,10 @@ std::vector<float> with_steps(std::vector<float> values) {
   return values;
 }
 
-double seconds_of_choosing(const std::vector<float>& values) {
+double seconds_of_choosing(const std::vector<float>& values, Index in_row = row) {
   int bits = 0;
   const double seconds =
-      bench::timed([&] { bits = information::kept_of(values, std::nullopt, row, 0.99).bits; }).cpu;
+      bench::timed([&] { bits = information::kept_of(values, std::nullopt, in_row, 0.99).bits; }).cpu;
   if (bits == 0) give_up("no bits were chosen");
   return seconds;
 }
@@ -157,7 +158,8 @@ int main(int argc, char** argv) {
     }
   }
   const std::vector<float> area = with_area(values), steps = with_steps(values);
-  std::vector<double> counting[std::size(ways)], counting_wide[std::size(ways)], choosing, in_area, in_steps;
+  std::vector<double> counting[std::size(ways)], counting_wide[std::size(ways)], choosing, in_area, in_steps,
+      in_short_rows;
   for (long turn = 0; turn < turns; ++turn) {
     for (std::size_t i = 0; i < std::size(ways); ++i) {
       if (!entropy::has(ways[i].way)) continue;
@@ -167,6 +169,7 @@ int main(int argc, char** argv) {
     choosing.push_back(seconds_of_choosing(values));
     in_area.push_back(seconds_of_choosing(area));
     in_steps.push_back(seconds_of_choosing(steps));
+    in_short_rows.push_back(seconds_of_choosing(steps, short_row));
     for (Contender& each : contenders) encode(each, values);
   }
   std::printf("{\"values\": %zu", values.size());
@@ -177,6 +180,7 @@ int main(int argc, char** argv) {
   print_list("choosing.waves", choosing);
   print_list("choosing.area", in_area);
   print_list("choosing.steps", in_steps);
+  print_list("choosing.short_rows", in_short_rows);
   for (const Contender& each : contenders) {
     print_list(each.name, each.seconds);
     std::printf(", \"%s.bytes\": %zu, \"%s.kept\": %d", each.name.c_str(), each.bytes, each.name.c_str(),

@@ -2,6 +2,7 @@
 #include "peer_process.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,12 +19,19 @@ namespace bench {
 
 namespace {
 
+/// Returns the environment in which libraries are looked for in `library_path` first.
 std::vector<std::string> environment_with(const std::string& library_path) {
   const std::string name = "LD_LIBRARY_PATH=";
+  std::string paths = library_path;
   std::vector<std::string> all;
-  for (char** each = environ; *each != nullptr; ++each)
-    if (std::string(*each).rfind(name, 0) != 0) all.emplace_back(*each);
-  all.push_back(name + library_path);
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string variable = *each;
+    if (variable.rfind(name, 0) != 0)
+      all.push_back(variable);
+    else if (variable.size() > name.size())
+      paths += (paths.empty() ? "" : ":") + variable.substr(name.size());
+  }
+  all.push_back(name + paths);
   return all;
 }
 
@@ -39,6 +47,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
 PeerProcess::PeerProcess(const std::string& program, std::vector<std::string> arguments,
                          const std::string& library_path)
     : program_(std::filesystem::read_symlink("/proc/self/exe").replace_filename(program)) {
+  ::signal(SIGPIPE, SIG_IGN);  // turn() says that the program ended early
   int to[2], from[2];
   if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0)
     give_up(program_.c_str(), std::strerror(errno));

@@ -13,7 +13,7 @@ namespace bench {
 /// program with a message if the other one ends early.
 class PeerProcess {
  public:
-  /// Starts `program`, which lies beside this one. `library_path` is its LD_LIBRARY_PATH.
+  /// Starts `program`, which lies beside this one. It looks for libraries in `library_path` first.
   PeerProcess(const std::string& program, std::vector<std::string> arguments,
               const std::string& library_path);
   ~PeerProcess();

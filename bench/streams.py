@@ -31,8 +31,12 @@ from _eccodes import newest_eccodes  # noqa: E402
 RATE = 50e6                       # bytes a second of the slowed disk
 CAPTURE_BOUND, CAPTURE_AIM = 1.25, 1.05
 TOTAL_BOUND = BESIDE_BOUND = 1.05
-# Packing, bits, type of the fields, and what is promised for fields of 1000 x 1000 points, against Debian's and the newest ecCodes, and of 100 x 100.
-# In 16 bits more than half of our time is the write that the peers do, too (docs/design/004-grib-keys.md).
+# Ratios of the time that passes with a server, against Debian's ecCodes, by packing, bits and edge. Others are for orientation: that time depends on who
+# else computes.
+SERVER_BOUNDS = {("simple", 16, 1000): 0.9, ("ccsds", 16, 1000): 2.5, ("simple", 16, 100): 1.5, ("ccsds", 16, 100): 1.5}
+# Packing, bits, type of the fields, and the bounds of the ratios of processor time, inline, for fields of 1000 x 1000 points, against Debian's and the newest
+# ecCodes, and of 100 x 100. In 16 bits more than half of our time is the write that the peers do, too: 3 against Debian's is out of reach
+# (docs/design/004-grib-keys.md).
 RATES = (("simple", 12, "f32", (8, 8), None), ("simple", 16, "f32", (2, 3), 1.5), ("simple", 16, "f64", (1.5, 3), None),
          ("simple", 24, "f32", (None, None), None), ("ccsds", 16, "f32", (2.5, 2.5), 1.5), ("ccsds", 16, "f64", (2.5, 2.5), None))
 GRIB1_RATES = (("grib1_simple", 16, "f32"), ("grib1_second_order", 16, "f32"))
@@ -252,14 +256,15 @@ class StreamsBench(Bench):
         name, points = f"{packing}{bits}.{type_name}.{edge * edge}", run["points"]
         figures.append(Figure(f"rate.{way}.{name}", [step["ours"] * 1e9 / points for step in steps], "ns", note="a value"))
         for version, prefix, bound in ((run["version"], "", bounds[0]), (run.get("newest"), "newest.", bounds[1])):
+            wall_bound = SERVER_BOUNDS.get((packing, bits, edge)) if way == "server" and not prefix else None
             for peer in PEERS if version else ():
                 taken = [step[prefix + peer] for step in steps]
                 figures.append(Figure(f"rate.{way}_over_eccodes.{name}.{prefix}{peer}",
-                                      [statistics.median(taken) / step["ours"] for step in steps], "ratio", bound, "higher"))
+                                      [statistics.median(taken) / step["ours"] for step in steps], "ratio", wall_bound, "higher"))
                 if way == "inline":
                     used = [step[f"{prefix}{peer}.cpu"] for step in steps]
                     figures.append(Figure(f"rate.inline_over_eccodes.{name}.{prefix}{peer}.cpu",
-                                          [statistics.median(used) / step["ours.cpu"] for step in steps], "ratio",
+                                          [statistics.median(used) / step["ours.cpu"] for step in steps], "ratio", bound, "higher",
                                           note="processor time: less sensitive to others on this machine"))
                 else:
                     figures.append(Figure(f"rate.eccodes.{name}.{prefix}{peer}", [each * 1e9 / points for each in taken], "ns",

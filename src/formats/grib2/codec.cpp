@@ -203,7 +203,7 @@ class Grib2Codec final : public codec::Codec {
     return std::make_unique<Grib2Encoder>(fields_, own_);
   }
   std::unique_ptr<codec::Finder> finder() const override { return make_finder(fields_); }
-  /// What is not missing is moved together, in place.
+  /// With a missing value, compact() moves the other values together, in the record's own memory.
   bool only_reads(int field) const override { return !at(field).definition.missing; }
   ElementType assembled_type(int field) const override { return assembled(at(field), own_); }
 

@@ -18,20 +18,14 @@ using entropy::Way;
 #define TAILRACE_NEIGHBOURS_INLINE [[gnu::always_inline]] inline
 #define TAILRACE_NEIGHBOURS_INLINED __attribute__((always_inline))  // of a lambda
 
-/// So many pairs of a row are looked at together. Their words are copied, and what is found out about them
-/// lies beside them in the nearest cache. The loops over them have no branches, so that compilers make vector
+/// So many pairs are looked at together. Their words are copied, and what is found out about them lies beside
+/// them in the nearest cache. The loops over them have no branches, so that compilers make vector
 /// instructions of them.
 constexpr Index stretch = 256;
 
-/// Calls `take` with the first word of each stretch and its number of pairs, until it returns false.
-template <typename Word, typename Take>
-TAILRACE_NEIGHBOURS_INLINE void for_each_stretch(const Word* words, Index count, Index row, Take&& take) {
-  for (Index begin = 0; begin < count; begin += row) {
-    const Index pairs = std::min(row, count - begin) - 1;
-    for (Index at = 0; at < pairs; at += stretch)
-      if (!take(words + begin + at, std::min(stretch, pairs - at))) return;
-  }
-}
+/// A stretch of longer rows ends with its row. Of shorter ones it has as many as fit: the rest of a vector
+/// would cost more than the pairs of such a row.
+constexpr Index short_row = 64;
 
 template <typename Word>
 TAILRACE_NEIGHBOURS_INLINE bool is_value(const Reading<Word>& reading, Word word) {
@@ -39,14 +33,43 @@ TAILRACE_NEIGHBOURS_INLINE bool is_value(const Reading<Word>& reading, Word word
          (word != reading.frequent[0]) & (word != reading.frequent[1]);
 }
 
-/// The words of a stretch, and the one behind it.
+/// The words of a stretch, and the one behind it. Masks leave out pairs of the last word of a short row and
+/// the first one of the next, and pairs behind the last row.
 template <typename Word>
 struct Stretch {
-  Word words[stretch + 1];
-  TAILRACE_NEIGHBOURS_INLINE void read(const Word* from, Index pairs) {
-    std::memcpy(words, from, static_cast<std::size_t>(pairs + 1) * sizeof(Word));
+  Word words[stretch + 1] = {};
+  Word inside[stretch];   // all bits, or none: the words are no neighbours
+  double apart[stretch];  // 0, or NaN: so is then what it is added to
+
+  TAILRACE_NEIGHBOURS_INLINE explicit Stretch(Index row) {
+    const bool is_short = row <= short_row;
+    for (Index i = 0; i < stretch; ++i) inside[i] = ~Word{0};
+    for (Index i = row - 1; is_short && i < stretch; i += row) inside[i] = 0;
+    for (Index i = stretch / row * row; is_short && i < stretch; ++i) inside[i] = 0;
+    for (Index i = 0; i < stretch; ++i)
+      apart[i] = inside[i] == 0 ? std::numeric_limits<double>::quiet_NaN() : 0;
+  }
+  TAILRACE_NEIGHBOURS_INLINE void read(const Word* from, Index count) {
+    std::memcpy(words, from, static_cast<std::size_t>(count) * sizeof(Word));
   }
 };
+
+/// Reads each stretch and calls `take` with its number of pairs, until it returns false.
+template <typename Word, typename Take>
+TAILRACE_NEIGHBOURS_INLINE void for_each_stretch(const Word* words, Index count, Index row,
+                                                 Stretch<Word>& here, Take&& take) {
+  const bool is_short = row <= short_row;
+  const Index step = is_short ? stretch / row * row : row;
+  for (Index begin = 0; begin < count && row > 1; begin += step) {
+    const Index some = std::min(step, count - begin);
+    const bool is_masked = is_short && some == step;  // all loops then have the length of a stretch
+    for (Index at = 0; at < some - 1; at += stretch) {
+      const Index pairs = std::min(stretch, some - 1 - at);
+      here.read(words + begin + at, is_masked ? some : pairs + 1);
+      if (!take(is_masked ? stretch : pairs)) return;
+    }
+  }
+}
 
 /// Finds the words of more than a fifth of those that it is given (Misra and Gries 1982).
 template <typename Word>
@@ -103,25 +126,25 @@ template <typename Word>
 TAILRACE_NEIGHBOURS_INLINE Frequent<Word> most_frequent_in(const Word* words, Index count,
                                                            const Reading<Word>& reading) {
   Candidates<Word> candidates;
-  Stretch<Word> here;
+  Stretch<Word> here(reading.row);
   std::uint8_t equal[stretch + 2 * octets_at_once];
-  for_each_stretch(words, count, reading.row, [&](const Word* from, Index pairs) TAILRACE_NEIGHBOURS_INLINED {
-    here.read(from, pairs);
+  for_each_stretch(words, count, reading.row, here, [&](Index pairs) TAILRACE_NEIGHBOURS_INLINED {
     for (Index i = 0; i < pairs; ++i)
-      equal[i] = (here.words[i] == here.words[i + 1]) & is_value(reading, here.words[i]);
+      equal[i] = static_cast<std::uint8_t>((here.words[i] == here.words[i + 1]) &
+                                           is_value(reading, here.words[i]) & here.inside[i]);
     std::memset(equal + pairs, 0, 2 * octets_at_once);  // ends a run
     add_runs(here.words, equal, pairs, candidates);
     return true;
   });
   std::array<Frequent<Word>, 4>& places = candidates.places;
   for (Frequent<Word>& each : places) each.count = 0;
-  for_each_stretch(words, count, reading.row, [&](const Word* from, Index pairs) TAILRACE_NEIGHBOURS_INLINED {
-    here.read(from, pairs);
+  for_each_stretch(words, count, reading.row, here, [&](Index pairs) TAILRACE_NEIGHBOURS_INLINED {
     for (Frequent<Word>& each : places) {
       if (each.word == 0) continue;  // nobody's place
       const Word word = each.word;
       Word found = 0;  // at most as many as a stretch has pairs
-      for (Index i = 0; i < pairs; ++i) found += (here.words[i] == word) & (here.words[i + 1] == word);
+      for (Index i = 0; i < pairs; ++i)
+        found += (here.words[i] == word) & (here.words[i + 1] == word) & here.inside[i];
       each.count += static_cast<std::int64_t>(found);
     }
     return true;
@@ -135,10 +158,8 @@ constexpr int lanes = 32;
 /// The reals of a stretch as doubles: NaN stands for words that are no values, so that a difference from them
 /// is NaN, too, and is neither smaller nor larger than anything.
 template <typename Real, typename Word>
-TAILRACE_NEIGHBOURS_INLINE void read_reals(const Word* from, Index pairs, const Reading<Word>& reading,
+TAILRACE_NEIGHBOURS_INLINE void read_reals(Stretch<Word>& here, Index pairs, const Reading<Word>& reading,
                                            double* reals) {
-  Stretch<Word> here;
-  here.read(from, pairs);
   constexpr Word nan = std::bit_cast<Word>(std::numeric_limits<Real>::quiet_NaN());
   for (Index i = 0; i <= pairs; ++i) here.words[i] = is_value(reading, here.words[i]) ? here.words[i] : nan;
   Real values[stretch + 1];
@@ -150,19 +171,20 @@ template <typename Real, typename Word>
 TAILRACE_NEIGHBOURS_INLINE Differences differences_of_reals(const Word* words, Index count,
                                                             const Reading<Word>& reading) {
   double smallest[lanes], largest[lanes], reals[stretch + 1];
+  Stretch<Word> here(reading.row);
   std::ranges::fill(smallest, std::numeric_limits<double>::infinity());
   std::ranges::fill(largest, 0);
   const auto look = [&](Index at, int lane) TAILRACE_NEIGHBOURS_INLINED {
     const double one = std::fabs(reals[at]), other = std::fabs(reals[at + 1]);
     const double larger = one > other ? one : other;
-    const double difference = std::fabs(reals[at] - reals[at + 1]);
+    const double difference = std::fabs(reals[at] - reals[at + 1]) + here.apart[at];
     const double positive = difference > 0 ? difference : std::numeric_limits<double>::infinity();
     const double counted = difference >= 0 ? larger : 0;
     smallest[lane] = positive < smallest[lane] ? positive : smallest[lane];
     largest[lane] = counted > largest[lane] ? counted : largest[lane];
   };
-  for_each_stretch(words, count, reading.row, [&](const Word* from, Index pairs) TAILRACE_NEIGHBOURS_INLINED {
-    read_reals<Real>(from, pairs, reading, reals);
+  for_each_stretch(words, count, reading.row, here, [&](Index pairs) TAILRACE_NEIGHBOURS_INLINED {
+    read_reals<Real>(here, pairs, reading, reals);
     Index at = 0;
     for (; at + lanes <= pairs; at += lanes)
       for (int lane = 0; lane < lanes; ++lane) look(at + lane, lane);
@@ -185,13 +207,13 @@ TAILRACE_NEIGHBOURS_INLINE Differences differences_of_codes(const Word* words, I
   const Reading<Word> asked = reading;
   Word smallest[lanes];  // less 1: so 0 is larger than all others
   std::ranges::fill(smallest, ~Word{0});
-  Stretch<Word> here;
+  Stretch<Word> here(reading.row);
   const auto look = [&](Index at, int lane) TAILRACE_NEIGHBOURS_INLINED {
-    const Word less_1 = difference_of_codes(asked, here.words[at], here.words[at + 1]) - 1;
+    const Word less_1 =
+        (difference_of_codes(asked, here.words[at], here.words[at + 1]) & here.inside[at]) - 1;
     smallest[lane] = less_1 < smallest[lane] ? less_1 : smallest[lane];
   };
-  for_each_stretch(words, count, reading.row, [&](const Word* from, Index pairs) TAILRACE_NEIGHBOURS_INLINED {
-    here.read(from, pairs);
+  for_each_stretch(words, count, reading.row, here, [&](Index pairs) TAILRACE_NEIGHBOURS_INLINED {
     Index at = 0;
     for (; at + lanes <= pairs; at += lanes)
       for (int lane = 0; lane < lanes; ++lane) look(at + lane, lane);
@@ -216,35 +238,33 @@ template <typename Value, typename Word>
 TAILRACE_NEIGHBOURS_INLINE bool has_difference_in(const Word* words, Index count,
                                                   const Reading<Word>& reading, double above, double below) {
   bool has = false;
+  Stretch<Word> here(reading.row);
   if constexpr (std::is_floating_point_v<Value>) {
     double reals[stretch + 1];
-    for_each_stretch(words, count, reading.row,
-                     [&](const Word* from, Index pairs) TAILRACE_NEIGHBOURS_INLINED {
-                       read_reals<Value>(from, pairs, reading, reals);
-                       std::uint64_t found = 0;
-                       for (Index i = 0; i < pairs; ++i) {
-                         const double difference = std::fabs(reals[i] - reals[i + 1]);
-                         found += (difference > above) & (difference < below);
-                       }
-                       has = found > 0;
-                       return !has;
-                     });
+    for_each_stretch(words, count, reading.row, here, [&](Index pairs) TAILRACE_NEIGHBOURS_INLINED {
+      read_reals<Value>(here, pairs, reading, reals);
+      std::uint64_t found = 0;
+      for (Index i = 0; i < pairs; ++i) {
+        const double difference = std::fabs(reals[i] - reals[i + 1]) + here.apart[i];
+        found += (difference > above) & (difference < below);
+      }
+      has = found > 0;
+      return !has;
+    });
   } else {
     // Differences of codes are whole numbers, and above 0 here.
     constexpr auto most = static_cast<double>(std::numeric_limits<Word>::max());
     const double first = std::floor(above) + 1, last = std::min(std::ceil(below) - 1, most);
     if (first > last) return false;
     const auto begin = static_cast<Word>(first), length = static_cast<Word>(last - first);
-    Stretch<Word> here;
-    for_each_stretch(
-        words, count, reading.row, [&](const Word* from, Index pairs) TAILRACE_NEIGHBOURS_INLINED {
-          here.read(from, pairs);
-          Word found = 0;
-          for (Index i = 0; i < pairs; ++i)
-            found |= difference_of_codes(reading, here.words[i], here.words[i + 1]) - begin <= length;
-          has = found != 0;
-          return !has;
-        });
+    for_each_stretch(words, count, reading.row, here, [&](Index pairs) TAILRACE_NEIGHBOURS_INLINED {
+      Word found = 0;
+      for (Index i = 0; i < pairs; ++i)
+        found |= (difference_of_codes(reading, here.words[i], here.words[i + 1]) & here.inside[i]) - begin <=
+                 length;
+      has = found != 0;
+      return !has;
+    });
   }
   return has;
 }

@@ -14,7 +14,7 @@ namespace tailrace::information {
 namespace {
 
 constexpr entropy::Way tried_ways[] = {entropy::Way::portable, entropy::Way::avx2, entropy::Way::avx512};
-constexpr Index tried_rows[] = {1, 2, 7, 256, 257, 300, 5000};
+constexpr Index tried_rows[] = {1, 2, 3, 7, 63, 64, 65, 256, 257, 300, 5000};
 constexpr std::size_t tried_counts[] = {1, 2, 9, 255, 256, 257, 258, 600, 4000};
 
 template <typename Value>

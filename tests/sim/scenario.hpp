@@ -46,8 +46,8 @@ using Texts = std::vector<std::string>;
 /// Joins the texts about ranks that have not ended, for messages.
 std::string text_of(const Texts& stuck);
 
-/// Returns how many seeds a test tries: `usual` with TEST_ALL (./dev test --all), otherwise a quarter of them.
-/// For a long search set TAILRACE_SIM_SEEDS: the test then tries `usual` times its value.
+/// Returns how many seeds a test tries: `usual` with TEST_ALL (./dev test --all), otherwise a quarter of
+/// them. For a long search set TAILRACE_SIM_SEEDS: the test then tries `usual` times its value.
 std::uint64_t seeds(std::uint64_t usual);
 /// Returns the count to expect of something that happens `usual` times with all seeds of seeds().
 int of_seeds(int usual);

@@ -38,9 +38,9 @@ class Encoder {
   virtual ~Encoder() = default;
   /// Appends the encoded record to `out`. `values` holds the whole record in C order of the field's shape, in
   /// the type that Codec::assembled_type() returns; the encoder may overwrite it, unless Codec::only_reads()
-  /// is true. Returns Code::data for a value that the format cannot hold (GRIB2: NaN and Inf, unless they mean
-  /// "no value"). That error names the field, the level and the index in the record, and the caller adds the
-  /// rank. The bytes depend on the arguments alone, never on earlier records. Returns Code::argument, and
+  /// is true. Returns Code::data for a value that the format cannot hold (GRIB2: NaN and Inf, unless they
+  /// mean "no value"). That error names the field, the level and the index in the record, and the caller adds
+  /// the rank. The bytes depend on the arguments alone, never on earlier records. Returns Code::argument, and
   /// appends nothing, if the field was not defined or `count` is not the number of its elements. The caller
   /// reserves encoded_bound() in `out`.
   virtual Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) = 0;

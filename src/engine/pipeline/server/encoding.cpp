@@ -337,7 +337,8 @@ bool Encoding::is_whole(const Work& work, Pieces pieces) const {
 std::span<std::byte> Encoding::assemble(const Work& work, Pieces pieces) {
   const int field = work.record.entry.field;
   if (is_whole(work, pieces))
-    // Encoder::encode() may change values. is_whole() has asked the codec whether it only reads them.
+    // Encoder::encode() takes values that it may change. is_whole() has asked the codec whether it only
+    // reads.
     return {const_cast<std::byte*>(pieces[0].data()), pieces[0].size()};
   const ElementType from = stream_.field(field).type;
   const ElementType type = stream_.codec->assembled_type(field);

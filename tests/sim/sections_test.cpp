@@ -63,8 +63,9 @@ struct Plan {
   bool has_interval = false;
   Index levels = 1;
 
-  [[nodiscard]] bool has_static() const { return format != "raw" && format != "grib2"; }
-  [[nodiscard]] bool has_means() const { return place == Place::named && format != "grib2"; }
+  [[nodiscard]] bool is_grib() const { return format.starts_with("grib"); }
+  [[nodiscard]] bool has_static() const { return format != "raw" && !is_grib(); }
+  [[nodiscard]] bool has_means() const { return place == Place::named && !is_grib(); }
   [[nodiscard]] std::string stream_options() const {
     return cat("base=2026-03-01 manifest=off format=", format, has_interval ? " interval=1h" : "");
   }
@@ -286,7 +287,7 @@ TEST(sim_sections, files_have_the_bytes_of_a_program_that_cuts_them_out_itself) 
     Scheduler dice(seed * 6151);
     Plan plan;
     plan.format = formats[seed % formats.size()];
-    plan.place = plan.format == "grib2" ? Place::map : static_cast<Place>(dice.random(0, 3));
+    plan.place = plan.is_grib() ? Place::map : static_cast<Place>(dice.random(0, 3));
     plan.has_interval = dice.once_in(3);
     plan.levels = dice.random(1, 3);
     const Cut cut = random_cut(dice);
@@ -381,9 +382,11 @@ codec::Keys plain_map() {
 TEST(sim_sections, what_grib_cannot_describe_is_refused_on_every_rank) {
   if (!formats::find("grib2").is_ok() || (*formats::find("grib2"))->make == nullptr) GTEST_SKIP();
   const auto expect = [](const PlacedLayout& placed, const std::string& section, const std::string& text) {
-    for (const Status& each : define_on_all("format=grib2", placed, {section})) {
-      EXPECT_EQ(each.code(), Code::format) << each.text();
-      EXPECT_NE(each.text().find(text), std::string::npos) << each.text();
+    for (const char* const format : {"format=grib2", "format=grib1"}) {
+      for (const Status& each : define_on_all(format, placed, {section})) {
+        EXPECT_EQ(each.code(), Code::format) << each.text();
+        EXPECT_NE(each.text().find(text), std::string::npos) << each.text();
+      }
     }
     for (const Status& each : define_on_all("format=raw", placed, {section}))
       EXPECT_TRUE(each.is_ok()) << each.text();

@@ -52,6 +52,9 @@ bool fails(std::size_t size) {
   if (void* const memory = std::malloc(size > 0 ? size : 1)) return memory;
   throw std::bad_alloc();
 }
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return std::malloc(size > 0 ? size : 1);
+}
 [[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
   if (size == header_bytes) note_header();
   const auto multiple = static_cast<std::size_t>(alignment);

@@ -728,9 +728,6 @@ Status check_keys(const codec::StreamDefinition& stream, std::span<const std::st
                            cat("a key of another template is given as keys=\"", key, "=...\"")))};
 }
 
-namespace {
-
-/// Returns Code::format if no message describes the grid of the field's section.
 Status check_section(const codec::StreamDefinition& stream, const codec::FieldDefinition& field) {
   const codec::Section& section = field.section;
   if (!section.is_given()) return {};
@@ -745,8 +742,6 @@ Status check_section(const codec::StreamDefinition& stream, const codec::FieldDe
           "section=: the grid of the section follows from that of the layout: give the grid of the whole "
           "array to tr_layout_georeference, and not in keys="};
 }
-
-}  // namespace
 
 Field field_of(const codec::StreamDefinition& stream, const codec::FieldDefinition& definition) {
   Field field;

@@ -126,6 +126,8 @@ Field field_of(const codec::StreamDefinition& stream, const codec::FieldDefiniti
 /// Resolves the definitions of a field. Returns Code::argument for keys that an option or the step gives
 /// already, and for levels that contradict their type, and Code::format for members that GRIB2 cannot hold.
 Result<Request> resolve(const codec::StreamDefinition& stream, const codec::FieldDefinition& field);
+/// Returns Code::format if no message describes the grid of the field's section.
+Status check_section(const codec::StreamDefinition& stream, const codec::FieldDefinition& field);
 
 /// Sets the grid of `field` from `keys` (and from the sample that the handle was opened with, if
 /// `from_sample`). Adds the keys to `wanted`, for reading them back. `edition` is that of the handle.

@@ -263,6 +263,7 @@ void leave_translated(Request& request, const codec::Keys& grid) {
 }  // namespace
 
 Result<Field> prepare(const codec::StreamDefinition& stream, const codec::FieldDefinition& field) {
+  TR_TRY(check_section(stream, field));
   Result<Request> request = resolve(stream, field);
   TR_TRY(request.status());
   const Result<codec::Keys> grid = grid_keys_of(*request);

@@ -7,8 +7,8 @@
 
 #include "formats/information/pairs.hpp"
 
-// What else a record whose neighbours are often equal is asked for: which word they are, and whether its
-// values are multiples of a step. Every way gives the same answers. Words are only read by memcpy().
+// These functions look at a record whose neighbours are often equal: for the word that is frequent, and for
+// a step of which all values are multiples. Every way gives the same answers and reads words by memcpy().
 namespace tailrace::information {
 
 /// A word, and the pairs of equal values that consist of it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Where the points of a section of an array lie (section=).
+// This file tells where the points of a section of an array lie (section=).
 #include "formats/sections/sections.hpp"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 
 namespace tailrace::sections {
 
-/// Where the points of a section lie.
+/// Tells readers where the points of a section lie.
 struct SectionGrid {
   codec::Georeference georeference;  // of the section, without coordinates
   std::string no_grid;               // codec::Section::no_grid

@@ -19,7 +19,7 @@ struct LayoutPart {
   PlacedLayout part;                          // with that of the section's points, numbered by the section
   codec::Section told;                        // for definitions of fields
   std::unique_ptr<node::Draw> drawn{};        // on rank 0: memory of the part's coordinates
-  // What the layout said when the part was made: a program may say something else before the next field.
+  // The part keeps what the layout said when it was made: the program may change that before the next field.
   codec::Georeference georeference{};
   std::optional<codec::Coordinates> coordinates{};  // without the values
   std::vector<std::string> dimensions{};

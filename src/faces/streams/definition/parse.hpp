@@ -66,7 +66,7 @@ extern const OptionTable<StreamRequest> stream_options;
 /// Returns what docs/streams.md says of the keys of tr_stream_create, with those that only some formats have.
 std::vector<OptionInfo> stream_option_infos();
 
-/// What section= says of one dimension.
+/// One dimension of section=, as the option has it.
 struct SectionPart {
   std::optional<Index> start, stop;  // none: those of the whole dimension
   Index stride = 1;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 9> grid_types{"regular_ll", "rotated_ll", "reduced_ll",
                                                      "regular_gg", "rotated_gg", "reduced_gg",
                                                      "lambert",    "mercator",   "polar_stereographic"};
-/// Of other grids than these, keys_of() a sample tells the type alone.
+/// The grids of which keys_of() reads all keys from a sample. Of others it reads the type alone.
 constexpr std::array<std::string_view, 6> types_of_samples{"regular_ll", "rotated_ll", "regular_gg",
                                                            "reduced_gg", "lambert",    "polar_stereographic"};
 

@@ -10,7 +10,7 @@
 
 namespace tailrace::grib2 {
 
-/// What the packing of values depends on, of an edition of GRIB.
+/// An edition of GRIB, as far as the packing of values depends on it.
 struct Edition {
   std::string_view name;  // for error texts
   References references;

@@ -403,19 +403,9 @@ Status Builder::coefficients() {
   const std::vector<double>& pv =
       field_.levels.coefficients.empty() && hybrid ? sample_pv_ : field_.levels.coefficients;
   if (pv.empty()) return {};
-  if (const int error = handle_->set("PVPresent", 1L); error != 0)
-    return key_fails(error, "PVPresent", "1", "no room for coefficients");
-  if (const int error = handle_->set("pv", std::span<const double>(pv)); error != 0)
-    return key_fails(error, "pv", cat(pv.size(), " values"), "GRIB2 holds at most 65535 coefficients");
   wanted_.emplace_back("NV", cat(pv.size()));
-  const std::vector<double> got = handle_->numbers("pv");
-  for (std::size_t i = 0; i < pv.size(); ++i) {
-    // Coefficients are stored as float32.
-    if (i >= got.size() || std::fabs(got[i] - pv[i]) > 1.2e-7 * std::fabs(pv[i]))
-      return {Code::format, cat("vertical coefficient ", i, " was asked to be ", pv[i], " but reads back as ",
-                                i < got.size() ? cat(got[i]) : "nothing")};
-  }
-  return {};
+  constexpr double rounding = 1.2e-7;  // coefficients are stored as float32
+  return set_coefficients(*handle_, pv, rounding, "GRIB2 holds at most 65535 coefficients");
 }
 
 Status Builder::surface(const std::string& which, double value) {
@@ -726,6 +716,21 @@ Status check_keys(const codec::StreamDefinition& stream, std::span<const std::st
           cat("unknown key \"", key, "\": it is no option, and ecCodes has no such key",
               did_you_mean(key, handle->keys(),
                            cat("a key of another template is given as keys=\"", key, "=...\"")))};
+}
+
+Status set_coefficients(Handle& handle, const std::vector<double>& pv, double rounding,
+                        std::string_view hint) {
+  if (const int error = handle.set("PVPresent", 1L); error != 0)
+    return key_fails(error, "PVPresent", "1", "no room for coefficients");
+  if (const int error = handle.set("pv", std::span<const double>(pv)); error != 0)
+    return key_fails(error, "pv", cat(pv.size(), " values"), hint);
+  const std::vector<double> got = handle.numbers("pv");
+  for (std::size_t i = 0; i < pv.size(); ++i) {
+    if (i >= got.size() || std::fabs(got[i] - pv[i]) > rounding * std::fabs(pv[i]))
+      return {Code::format, cat("vertical coefficient ", i, " was asked to be ", pv[i], " but reads back as ",
+                                i < got.size() ? cat(got[i]) : "nothing")};
+  }
+  return {};
 }
 
 Status check_section(const codec::StreamDefinition& stream, const codec::FieldDefinition& field) {

@@ -177,6 +177,9 @@ Status verify(const Field& field, const Request& request, const codec::Keys& wan
               std::optional<Handle>& handle);
 /// Reads all keys back from the message. Returns the error for the first that is different.
 Status read_back(const Handle& handle, const codec::Keys& wanted);
+/// Sets the vertical coefficients, and reads them back: each may differ by `rounding` times its size.
+Status set_coefficients(Handle& handle, const std::vector<double>& pv, double rounding,
+                        std::string_view hint);
 /// Makes the error for a key that ecCodes does not set: it returned `error`.
 Status key_fails(int error, std::string_view key, std::string_view value, std::string_view hint);
 /// Makes the error for a key that the message does not have.

@@ -172,19 +172,9 @@ Status Builder::coefficients() {
   if (pv.size() > most_coefficients)
     return {Code::format, cat(pv.size(), " vertical coefficients: GRIB1 holds at most ", most_coefficients,
                               "; leave them out, or choose format=grib2")};
-  if (const int error = handle_->set("PVPresent", 1L); error != 0)
-    return key_fails(error, "PVPresent", "1", "no room for coefficients");
-  if (const int error = handle_->set("pv", std::span<const double>(pv)); error != 0)
-    return key_fails(error, "pv", cat(pv.size(), " values"), "leave the coefficients out");
   wanted_.emplace_back("NV", cat(pv.size()));
-  const std::vector<double> got = handle_->numbers("pv");
-  for (std::size_t i = 0; i < pv.size(); ++i) {
-    // Coefficients are IBM floats.
-    if (i >= got.size() || std::fabs(got[i] - pv[i]) > 1e-6 * std::fabs(pv[i]))
-      return {Code::format, cat("vertical coefficient ", i, " was asked to be ", pv[i], " but reads back as ",
-                                i < got.size() ? cat(got[i]) : "nothing")};
-  }
-  return {};
+  constexpr double rounding = 1e-6;  // coefficients are stored as IBM floats
+  return set_coefficients(*handle_, pv, rounding, "leave the coefficients out");
 }
 
 Status Builder::late_keys(const codec::Keys& keys) {

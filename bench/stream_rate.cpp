@@ -5,11 +5,15 @@
 // has returned.
 //   --columns --rows --levels (records a step)  --steps N  --packing simple|ccsds  --bits N  --type f32|f64
 //   --file PATH  --newest LIBRARY --newest-path DIRECTORIES (another ecCodes, in a process of its own)
+#include <fcntl.h>
 #include <mpi.h>
 #include <tailrace.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +21,7 @@
 #include "arguments.hpp"
 #include "clocks.hpp"
 #include "eccodes_loop.hpp"
+#include "give_up.hpp"
 #include "peer_process.hpp"
 #include "synthetic_model.hpp"
 
@@ -39,6 +44,35 @@ std::vector<T> joined(const std::vector<std::vector<double>>& records) {
   return values;
 }
 
+/// A file that gives the system as many pages back, just before the library's turn, as the peers give back
+/// when their files begin anew. On a virtual machine whose host takes free memory away, pages that nobody has
+/// used for some seconds cost several times as much.
+class RecentPages {
+ public:
+  explicit RecentPages(const std::string& path)
+      : path_(path), file_(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+    if (file_ < 0) bench::give_up(path_.c_str(), std::strerror(errno));
+  }
+  ~RecentPages() { ::close(file_); }
+  RecentPages(const RecentPages&) = delete;
+  RecentPages& operator=(const RecentPages&) = delete;
+
+  void take(std::uintmax_t bytes) {
+    const std::vector<char> some(1 << 20);
+    for (std::uintmax_t done = 0; done < bytes; done += some.size()) {
+      if (::pwrite(file_, some.data(), some.size(), static_cast<off_t>(done)) <= 0)
+        bench::give_up(path_.c_str(), std::strerror(errno));
+    }
+  }
+  void give_back() {
+    if (::ftruncate(file_, 0) != 0) bench::give_up(path_.c_str(), std::strerror(errno));
+  }
+
+ private:
+  std::string path_;
+  int file_;
+};
+
 class Rates {
  public:
   /// `core` is the core of this rank.
@@ -50,6 +84,7 @@ class Rates {
               given.text("--packing", "simple"), given.number("--bits", 16)},
         is_float_(given.text("--type", "f64") == "f32"),
         records_(bench::weather_records(levels_, what_.rows, what_.columns)),
+        recent_pages_(file_ + ".pages"),
         cloning_(bench::linked_eccodes(), what_, file_ + ".cloned"),
         keeping_(bench::linked_eccodes(), what_, file_ + ".kept", bench::EccodesLoop::Handles::kept) {
     if (is_float_)
@@ -77,6 +112,7 @@ class Rates {
   /// Returns the time from the first put until the step is durable: the processor time is that of this rank,
   /// which does everything if there is no server.
   bench::Span step(long number) {
+    recent_pages_.give_back();
     const double begin = bench::wall(), used = bench::process_cpu();
     check(tr_stream_begin(stream_, number * 3600));
     check(
@@ -88,6 +124,8 @@ class Rates {
 
   bench::Span cloned_step(long number) { return peer_step(cloning_, number); }
   bench::Span kept_step(long number) { return peer_step(keeping_, number); }
+  /// Call it when all have had their turn.
+  void end_turn() { recent_pages_.take(std::filesystem::file_size(file_ + ".kept")); }
   [[nodiscard]] bench::PeerProcess* newest() { return newest_ ? &*newest_ : nullptr; }
 
   void close() {
@@ -122,6 +160,7 @@ class Rates {
   std::vector<float> floats_;
   std::vector<double> doubles_;
   std::vector<std::vector<double>> records_;
+  RecentPages recent_pages_;
   bench::EccodesLoop cloning_, keeping_;
   std::optional<bench::PeerProcess> newest_;
   tr_layout* layout_ = nullptr;
@@ -161,6 +200,7 @@ int main(int argc, char** argv) {
         print("newest.cloned", {told.at(0), told.at(1)});
         print("newest.kept", {told.at(2), told.at(3)});
       }
+      rates.end_turn();
       std::printf("\"number\": %ld}", number);
     }
     std::printf("]}\n");

@@ -13,7 +13,9 @@
  *                      rank waits for all others after an array call.
  *
  *   without (_nr,      Local: no message, no waiting. Only the I/O rank does something. A failure is kept for
- *   and C's own void)  the file's next tr_fwait, tr_fflush, tr_fclose or tr_finalize.
+ *   and C's own void)  the file's next tr_fwait, tr_fflush, tr_fclose or tr_finalize. Those that read into
+ * the caller's memory (tr_fread_nr, tr_fgets_nr, tr_fscanf_nr and its like) and those that move a registered
+ * array (tr_distribute) are collective as calls with a result are, and keep a failure as the others do.
  *
  *   opening, closing   Collective. Block until all ranks have called them and the I/O rank is done. The ranks
  *   and flushing       agree about arguments and result, for a few messages up and down a tree.
@@ -147,6 +149,12 @@ TR_API int tr_fscanf(tr_file* file, const char* format, ...) TR_FORMAT(scanf, 2,
 TR_API int tr_vfscanf(tr_file* file, const char* format, va_list arguments) TR_FORMAT(scanf, 2, 0);
 TR_API int tr_scanf(const char* format, ...) TR_FORMAT(scanf, 1, 2);
 TR_API int tr_vscanf(const char* format, va_list arguments) TR_FORMAT(scanf, 1, 0);
+/* Collective, as tr_fscanf: without the number of items, but the values are stored on every rank. Input that
+ * does not match is no failure, as in C: whoever has to know calls tr_fscanf. */
+TR_API void tr_fscanf_nr(tr_file* file, const char* format, ...) TR_FORMAT(scanf, 2, 3);
+TR_API void tr_vfscanf_nr(tr_file* file, const char* format, va_list arguments) TR_FORMAT(scanf, 2, 0);
+TR_API void tr_scanf_nr(const char* format, ...) TR_FORMAT(scanf, 1, 2);
+TR_API void tr_vscanf_nr(const char* format, va_list arguments) TR_FORMAT(scanf, 1, 0);
 
 /* Characters, lines and blocks. */
 
@@ -170,7 +178,12 @@ TR_API int tr_puts(const char* text);
  * `count` at the end of the file, or after an error with errno. */
 TR_API size_t tr_fread(void* data, size_t size, size_t count, tr_file* file);
 TR_API size_t tr_fwrite(const void* data, size_t size, size_t count, tr_file* file);
-/* Local. Without result. */
+/* Collective, as tr_fgets and tr_fread: without the result that C returns, but the bytes arrive on every
+ * rank. The end of the file is no failure: tr_feof tells of it. */
+TR_API void tr_fgets_nr(char* text, int size, tr_file* file);
+TR_API void tr_fread_nr(void* data, size_t size, size_t count, tr_file* file);
+/* Local. Without result. tr_fwrite_nr of a registered array (tr_distribute) is collective, as tr_fwrite. */
+TR_API void tr_ungetc_nr(int character, tr_file* file);
 TR_API void tr_fputc_nr(int character, tr_file* file);
 TR_API void tr_putc_nr(int character, tr_file* file);
 TR_API void tr_putchar_nr(int character);

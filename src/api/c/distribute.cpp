@@ -35,7 +35,8 @@ Bytes extent_of(const arrays::Array& array, int rank) {
 }  // namespace
 
 std::optional<std::size_t> move_distributed(const char* call, const void* data, std::size_t size,
-                                            std::size_t items, tr_file* handle, arrays::Direction direction) {
+                                            std::size_t items, tr_file* handle, arrays::Direction direction,
+                                            Failures failures) {
   const auto& known = state().distributed;
   if (known.empty()) return std::nullopt;
   const auto found = known.find(data);
@@ -43,7 +44,7 @@ std::optional<std::size_t> move_distributed(const char* call, const void* data, 
   const Distributed& array = *found->second;
   const tr_array moved = whole_array(data, array.type, &array.layout);
   const std::size_t elements =
-      move_arrays(call, &moved, 1, handle, direction, check_extent(array, size, items));
+      move_arrays(call, &moved, 1, handle, direction, check_extent(array, size, items), failures);
   const auto bytes = elements * static_cast<std::size_t>(size_of(static_cast<ElementType>(array.type)));
   return size == 0 ? 0 : bytes / size;
 }

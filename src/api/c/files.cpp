@@ -27,15 +27,19 @@ tr_file* adopt_standard(const std::shared_ptr<files::Group>& group, int number) 
   return handle;
 }
 
+/// Returns the failure of an outcome.
+Status status_of(const files::Outcome& outcome, const std::string& call) {
+  if (outcome.error == 0) return {};
+  const std::string_view text =
+      outcome.text.empty() ? std::strerror(outcome.error) : std::string_view(outcome.text);
+  return {Code::io, cat(call, ": ", text), outcome.error};
+}
+
 /// Sets errno and tr_error() from the outcome. `before` is the errno before the call, which stays after a
 /// success.
 void take_away(const files::Outcome& outcome, const std::string& call, int before) {
   errno = before;
-  if (outcome.error == 0) return;
-  const std::string_view text =
-      outcome.text.empty() ? std::strerror(outcome.error) : std::string_view(outcome.text);
-  fail(Status(Code::io, cat(call, ": ", text), outcome.error));
-  errno = outcome.error;
+  if (outcome.error != 0) fail_with_errno(status_of(outcome, call));
 }
 
 /// Collective. Allocates the memory for asynchronous array calls, if TAILRACE_IO_BUFFER is set. Otherwise the
@@ -147,11 +151,21 @@ files::Outcome refused(std::int64_t value, int error, const std::string& text) {
 
 files::Outcome outcome_of(std::int64_t value, bool failed) { return {value, failed ? errno : 0, {}}; }
 
-files::Outcome ask(files::File& file, const char* call, const files::Operation& operation) {
+void settle(files::File& file, const Status& status, Failures failures) {
+  if (status.is_ok()) return;
+  if (failures == Failures::kept)
+    file.stream().tasks().note(status);
+  else
+    fail_with_errno(status);
+}
+
+files::Outcome ask(files::File& file, const char* call, const files::Operation& operation,
+                   Failures failures) {
   const int before = errno;
   const std::string what = cat(call, "(", file.path(), ")");
   files::Outcome outcome = file.ask(what, operation);
-  take_away(outcome, what, before);
+  errno = before;
+  settle(file, status_of(outcome, what), failures);
   return outcome;
 }
 

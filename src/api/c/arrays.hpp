@@ -30,6 +30,11 @@ std::optional<std::size_t> move_distributed(const char* call, const void* data, 
                                             std::size_t items, tr_file* handle, arrays::Direction direction,
                                             Failures failures = Failures::returned);
 
+/// As move_distributed(). An array that is not registered is an error on every rank.
+std::size_t move_registered(const char* call, const void* data, std::size_t size, std::size_t items,
+                            tr_file* handle, arrays::Direction direction,
+                            Failures failures = Failures::returned);
+
 /// Local. True if the address lies in the memory of an array that tr_distribute has registered, but not at
 /// its beginning. The caller refuses it: a serial program's loop over rows would write one rank's part as if
 /// it were the whole.

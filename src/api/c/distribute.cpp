@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <cerrno>
 #include <iterator>
 #include <memory>
 
@@ -49,6 +50,19 @@ std::optional<std::size_t> move_distributed(const char* call, const void* data, 
   return size == 0 ? 0 : bytes / size;
 }
 
+std::size_t move_registered(const char* call, const void* data, std::size_t size, std::size_t items,
+                            tr_file* handle, arrays::Direction direction, Failures failures) {
+  if (const auto moved = move_distributed(call, data, size, items, handle, direction, failures))
+    return *moved;
+  files::File* const file = file_of(handle, call);
+  if (file == nullptr) return 0;
+  const auto refuse = [](std::FILE*) {
+    return refused(0, EINVAL, "`data` is no distributed array: tr_distribute registers arrays");
+  };
+  ask(*file, call, refuse, failures);
+  return 0;
+}
+
 bool is_within_distributed(const void* data) {
   const auto& known = state().distributed;
   const auto behind = known.upper_bound(data);
@@ -95,4 +109,22 @@ int tr_undistribute(void* data) {
   const Status status = session->agree({mine.in(call).at({-1, -1, session->rank()}), call, {}}).status;
   if (known && status.is_ok()) state().distributed.erase(found);
   return result(status);
+}
+
+size_t tr_fwrite_distributed(const void* data, size_t size, size_t count, tr_file* file) {
+  return move_registered("tr_fwrite_distributed", data, size, count, file, arrays::Direction::write);
+}
+
+size_t tr_fread_distributed(void* data, size_t size, size_t count, tr_file* file) {
+  return move_registered("tr_fread_distributed", data, size, count, file, arrays::Direction::read);
+}
+
+void tr_fwrite_distributed_nr(const void* data, size_t size, size_t count, tr_file* file) {
+  move_registered("tr_fwrite_distributed_nr", data, size, count, file, arrays::Direction::write,
+                  Failures::kept);
+}
+
+void tr_fread_distributed_nr(void* data, size_t size, size_t count, tr_file* file) {
+  move_registered("tr_fread_distributed_nr", data, size, count, file, arrays::Direction::read,
+                  Failures::kept);
 }

@@ -24,6 +24,7 @@ tr_file* adopt_standard(const std::shared_ptr<files::Group>& group, int number) 
       keep(files::File::adopt({state().file_service.get(), group, group->rank()},
                               standard_names[static_cast<std::size_t>(number)], mode, standard_of_c(number)));
   handle->standard = number;
+  handle->group = group;
   return handle;
 }
 
@@ -82,7 +83,7 @@ tr_file* keep(std::unique_ptr<files::File> file) {
 
 tr_file* standard_file(const std::shared_ptr<files::Group>& group, int number) {
   for (tr_file* const handle : state().files) {
-    if (handle->standard == number && handle->file->owner().group == group) return handle;
+    if (handle->standard == number && handle->group == group) return handle;
   }
   return nullptr;
 }

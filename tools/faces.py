@@ -30,13 +30,13 @@ TYPES = {"variable": "tr_item_f", "c_variable": "tr_variable", "c_array": "tr_ar
 FILES = "the calls of C's stdio: a C++ program makes them as they are"
 # What a face lacks on purpose: a header or a call, and the reason.
 LACKS = {
-    "C++": {"include/tailrace/files.h": FILES, "include/tailrace/arrays.h": FILES,
+    "C++": {"include/tailrace/files.h": FILES, "include/tailrace/call_sites.h": FILES, "include/tailrace/arrays.h": FILES,
             "include/tailrace/windows.h": "arrays out of core are C's alone",
             "include/tailrace/donio.h": "the calls of C and Fortran programs for DONIO",
             "tr_init_f": "Fortran's handles", "tr_shared_open_comm_f": "Fortran's handles", "tr_global_create_comm_f": "Fortran's handles",
             "tr_layout_coordinates_array": "for Fortran, whose latitudes and longitudes are one array",
             "tr_record_key": "an encoder in C++ gets the tr_record itself"},
-    "Fortran": {"include/tailrace/files.h": "Fortran's files are tr_file, over calls of its own", "include/tailrace/arrays.h": "they are reads and writes of tr_file",
+    "Fortran": {"include/tailrace/files.h": "Fortran's files are tr_file, over calls of its own", "include/tailrace/call_sites.h": "for C's preprocessor", "include/tailrace/arrays.h": "they are reads and writes of tr_file",
                 "include/tailrace/windows.h": "arrays out of core are C's alone",
                 "tr_init": "tr_init_f", "tr_shared_open_comm": "tr_shared_open_comm_f", "tr_global_create_comm": "tr_global_create_comm_f",
                 "tr_layout_coordinates": "tr_layout_coordinates_array",

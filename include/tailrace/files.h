@@ -13,7 +13,9 @@
  *                      rank waits for all others after an array call.
  *
  *   without (_nr,      Local: no message, no waiting. Only the I/O rank does something. A failure is kept for
- *   and C's own void)  the file's next tr_fwait, tr_fflush, tr_fclose or tr_finalize.
+ *   and C's own void)  the file's next tr_fwait, tr_fflush, tr_fclose or tr_finalize. Those that read into
+ * the caller's memory (tr_fread_nr, tr_fgets_nr, tr_fscanf_nr and its like) and those that move a registered
+ * array (tr_distribute) are collective as calls with a result are, and keep a failure as the others do.
  *
  *   opening, closing   Collective. Block until all ranks have called them and the I/O rank is done. The ranks
  *   and flushing       agree about arguments and result, for a few messages up and down a tree.
@@ -81,9 +83,10 @@ TR_API tr_file* tr_fopen_comm(MPI_Comm comm, const char* path, const char* mode)
 /* Collective over the file's ranks; blocks until they have all called it and the I/O rank is done. ISO C99
  * 7.19.5.4: closes the file, even if that fails, and opens `path` (NULL: the same file) in the same handle,
  * for the same communicator. If opening fails, returns NULL with errno, and the handle is gone. Reopening a
- * standard stream leaves the program's own stdin, stdout and stderr as they are. A file of the local mode
- * stays one; other files cannot become one (EINVAL). A kept failure of earlier calls without result is
- * lost. */
+ * standard stream leaves the program's own stdin, stdout and stderr as they are. With a `path` the letter l
+ * decides, as in tr_fopen, whether it is a file for each rank from now on, or one of all ranks; standard
+ * streams, too. Local, if it was for each rank and stays so. Without a `path` it stays what it was (EINVAL if
+ * the letters say otherwise). A kept failure of earlier calls without result is lost. */
 TR_API tr_file* tr_freopen(const char* path, const char* mode, tr_file* file);
 /* Collective over the file's ranks. Closes the file. Blocks until other programs see everything that was
  * written. ISO C99 7.19.5.1. Returns 0, or EOF with errno if this call, or an earlier one without result,
@@ -110,16 +113,22 @@ TR_API int tr_setvbuf(tr_file* file, char* buffer, int mode, size_t size);
  * and replaces a file that had the name. Returns 0, or -1 with errno. */
 TR_API int tr_remove(const char* path);
 TR_API int tr_remove_comm(MPI_Comm comm, const char* path);
-/* Collective; blocks until all ranks have called it. Removes the files of the local mode whose names come
- * from `pattern` ("out.%04d"), for any number of ranks, and the .layout files beside them. The I/O rank
- * removes those that it finds in the directory. Returns 0, or -1 with errno (ENOENT: there was none). */
+/* Collective; block until all ranks have called them. Remove, or rename, the files of the local mode whose
+ * names come from a pattern ("out.%04d"), for any number of ranks, and the .layout files beside them. The I/O
+ * rank takes those that it finds in the directory, then each other rank its own, if it is still there: on a
+ * disk of its node. Return 0, or -1 with errno (ENOENT: no rank found any). */
 TR_API int tr_remove_local(const char* pattern);
+TR_API int tr_rename_local(const char* from, const char* to);
 TR_API int tr_rename(const char* from, const char* to);
 TR_API int tr_rename_comm(MPI_Comm comm, const char* from, const char* to);
 /* Collective; blocks as tr_fopen. ISO C99 7.19.4.3: opens a file without a name, in mode w+b, which is gone
  * when it is closed. Returns NULL with errno if that fails. */
 TR_API tr_file* tr_tmpfile(void);
 TR_API tr_file* tr_tmpfile_comm(MPI_Comm comm);
+/* Local. As tr_tmpfile and tr_tmpnam, for this rank alone: a file of the local mode, and a name that no file
+ * on the rank's own system has. */
+TR_API tr_file* tr_tmpfile_local(void);
+TR_API char* tr_tmpnam_local(char* name);
 /* Collective. ISO C99 7.19.4.4. Returns a name that no file on the I/O rank's system has, the same on every
  * rank. Stores it in `name` (room for L_tmpnam), or with NULL in memory that the next call overwrites.
  * Returns NULL with errno if there is none. */
@@ -147,6 +156,12 @@ TR_API int tr_fscanf(tr_file* file, const char* format, ...) TR_FORMAT(scanf, 2,
 TR_API int tr_vfscanf(tr_file* file, const char* format, va_list arguments) TR_FORMAT(scanf, 2, 0);
 TR_API int tr_scanf(const char* format, ...) TR_FORMAT(scanf, 1, 2);
 TR_API int tr_vscanf(const char* format, va_list arguments) TR_FORMAT(scanf, 1, 0);
+/* Collective, as tr_fscanf: without the number of items, but the values are stored on every rank. Input that
+ * does not match is no failure, as in C: whoever has to know calls tr_fscanf. */
+TR_API void tr_fscanf_nr(tr_file* file, const char* format, ...) TR_FORMAT(scanf, 2, 3);
+TR_API void tr_vfscanf_nr(tr_file* file, const char* format, va_list arguments) TR_FORMAT(scanf, 2, 0);
+TR_API void tr_scanf_nr(const char* format, ...) TR_FORMAT(scanf, 1, 2);
+TR_API void tr_vscanf_nr(const char* format, va_list arguments) TR_FORMAT(scanf, 1, 0);
 
 /* Characters, lines and blocks. */
 
@@ -170,7 +185,12 @@ TR_API int tr_puts(const char* text);
  * `count` at the end of the file, or after an error with errno. */
 TR_API size_t tr_fread(void* data, size_t size, size_t count, tr_file* file);
 TR_API size_t tr_fwrite(const void* data, size_t size, size_t count, tr_file* file);
-/* Local. Without result. */
+/* Collective, as tr_fgets and tr_fread: without the result that C returns, but the bytes arrive on every
+ * rank. The end of the file is no failure: tr_feof tells of it. */
+TR_API void tr_fgets_nr(char* text, int size, tr_file* file);
+TR_API void tr_fread_nr(void* data, size_t size, size_t count, tr_file* file);
+/* Local. Without result. tr_fwrite_nr of a registered array (tr_distribute) is collective, as tr_fwrite. */
+TR_API void tr_ungetc_nr(int character, tr_file* file);
 TR_API void tr_fputc_nr(int character, tr_file* file);
 TR_API void tr_putc_nr(int character, tr_file* file);
 TR_API void tr_putchar_nr(int character);

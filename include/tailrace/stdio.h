@@ -5,17 +5,22 @@
  * distributed array. A size that does not match is an error on every rank. Everything else is done once, on
  * the I/O rank, with the result on all ranks.
  *
- * Code that wants a stream of its own on each rank includes <stdio.h>. C only: in C++ these names are
- * functions of namespace std. */
+ * fprintf, fscanf, printf, scanf, their v forms, fgets, fputc, fputs, putc, putchar, puts, ungetc, fread,
+ * fwrite and fseek are the calls without result where the program does not use the result, so that
+ * fprintf(f, ...); sends no message (call_sites.h). (fprintf)(f, ...) always has its result.
+ *
+ * For C and C++. Include it behind all other headers: what they do with files of their own stays theirs. In
+ * C++ the names are also those of namespace std, and a call needs a function around it. Code that wants a
+ * stream of its own on each rank includes <stdio.h>. */
 #ifndef TAILRACE_STDIO_H
 #define TAILRACE_STDIO_H
 
 #ifdef __cplusplus
-#error "tailrace/stdio.h is for C: in C++ call the functions by their tr_ names"
+#include <cstdio>
+#include <cwchar>
 #endif
-
 #include <stdio.h>
-#include <tailrace.h>
+#include <tailrace/call_sites.h>
 #include <wchar.h>
 
 #define FILE tr_file
@@ -26,10 +31,22 @@
 #define stdout tr_stdout
 #define stderr tr_stderr
 
+#ifdef __cplusplus
+/* Containers and <filesystem> have functions of these names, too, so no macro may change them. The calls of C
+ * themselves lead to the library. */
+#ifdef __THROW
+#define TR_C_THROWS __THROW
+#else
+#define TR_C_THROWS
+#endif
+extern "C" int remove(const char* path) TR_C_THROWS __asm__("tr_remove");
+extern "C" int rename(const char* from, const char* to) TR_C_THROWS __asm__("tr_rename");
+#else
 #undef remove
 #define remove tr_remove
 #undef rename
 #define rename tr_rename
+#endif
 #undef tmpfile
 #define tmpfile tr_tmpfile
 #undef tmpnam
@@ -131,12 +148,18 @@
 #endif
 #endif
 #ifdef TR_NOT_WIDE
+#ifdef __cplusplus
+extern "C" {
+#endif
 int tr_wprintf(const wchar_t* format, ...) TR_NOT_WIDE;
 int tr_wscanf(const wchar_t* format, ...) TR_NOT_WIDE;
 int tr_vwprintf(const wchar_t* format, va_list arguments) TR_NOT_WIDE;
 int tr_vwscanf(const wchar_t* format, va_list arguments) TR_NOT_WIDE;
 wint_t tr_getwchar(void) TR_NOT_WIDE;
 wint_t tr_putwchar(wchar_t character) TR_NOT_WIDE;
+#ifdef __cplusplus
+}
+#endif
 #endif
 #undef wprintf
 #define wprintf tr_wprintf
@@ -150,5 +173,49 @@ wint_t tr_putwchar(wchar_t character) TR_NOT_WIDE;
 #define getwchar tr_getwchar
 #undef putwchar
 #define putwchar tr_putwchar
+
+#ifdef __cplusplus
+namespace std {
+using ::tr_clearerr;
+using ::tr_fclose;
+using ::tr_feof;
+using ::tr_ferror;
+using ::tr_fflush;
+using ::tr_fgetc;
+using ::tr_fgetpos;
+using ::tr_fgets;
+using ::tr_file;
+using ::tr_fopen;
+using ::tr_fpos;
+using ::tr_fprintf;
+using ::tr_fputc;
+using ::tr_fputs;
+using ::tr_fread;
+using ::tr_freopen;
+using ::tr_fscanf;
+using ::tr_fseek;
+using ::tr_fsetpos;
+using ::tr_ftell;
+using ::tr_fwrite;
+using ::tr_getc;
+using ::tr_getchar;
+using ::tr_perror;
+using ::tr_printf;
+using ::tr_putc;
+using ::tr_putchar;
+using ::tr_puts;
+using ::tr_rewind;
+using ::tr_scanf;
+using ::tr_setbuf;
+using ::tr_setvbuf;
+using ::tr_tmpfile;
+using ::tr_tmpnam;
+using ::tr_ungetc;
+using ::tr_vfprintf;
+using ::tr_vfscanf;
+using ::tr_vprintf;
+using ::tr_vscanf;
+}  // namespace std
+#endif
 
 #endif

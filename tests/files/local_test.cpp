@@ -115,7 +115,7 @@ MPI_TEST(local, files_are_opened_again_by_their_pattern) {
   CHECK(tr_feof(file) != 0 && tr_ferror(file) == 0);
   tr_rewind(file);
   CHECK_EQ(tr_fread_array(read.data(), TR_F64, layout, file), read.size());
-  file = tr_freopen(pattern.c_str(), "rs", file);
+  file = tr_freopen(pattern.c_str(), "rsl", file);
   if (!CHECK(file != nullptr)) return;
   CHECK_EQ(tr_fread_array(read.data(), TR_F64, layout, file), read.size());
   CHECK(tr_freopen(nullptr, "rp", file) == nullptr);
@@ -296,7 +296,7 @@ MPI_TEST(local, calls_do_not_wait_for_other_ranks) {
   tr_layout_free(&layout);
 }
 
-MPI_TEST(local, names_without_a_rank_are_refused) {
+MPI_TEST(local, names_that_make_no_sense_are_refused) {
   const Session session;
   const struct {
     const char* pattern;
@@ -312,9 +312,143 @@ MPI_TEST(local, names_without_a_rank_are_refused) {
   }
   CHECK(tr_fopen("a", "wlp") == nullptr);
   CHECK(std::string(tr_error()).find("choose one") != std::string::npos);
-  if (size() == 1) return;
-  CHECK(tr_fopen("plain", "wl") == nullptr);
-  CHECK(std::string(tr_error()).find("put %d") != std::string::npos);
+}
+
+namespace {
+
+std::string text_in(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Returns the name that a rank's file has if the program has given the rank no place in it.
+std::string with_rank(const std::string& plain, int of) {
+  char number[16];
+  std::snprintf(number, sizeof number, ".%04d", of);
+  return size() == 1 ? plain : plain + number;
+}
+
+void write_line(const char* path, const char* mode) {
+  tr_file* file = tr_fopen(path, mode);
+  if (!CHECK(file != nullptr)) return;
+  tr_fprintf_nr(file, "rank %d\n", rank());
+  CHECK_EQ(tr_fclose(file), 0);
+}
+
+const std::string own_line() { return "rank " + std::to_string(rank()) + "\n"; }
+
+}  // namespace
+
+MPI_TEST(local, names_without_a_rank_get_it_behind) {
+  const Session session;
+  const std::string plain = name("DATA.DAT");
+  write_line(plain.c_str(), "wl");
+  CHECK_EQ(text_in(with_rank(plain, rank())), own_line());
+  tr_file* file = tr_fopen(plain.c_str(), "rl");
+  int number = -1;
+  if (CHECK(file != nullptr)) CHECK(tr_fscanf(file, "rank %d", &number) == 1 && number == rank());
+  CHECK_EQ(tr_fclose(file), 0);
+  MPI_Barrier(state().comm);
+  CHECK_EQ(tr_remove_local(plain.c_str()), 0);
+  CHECK(!std::filesystem::exists(with_rank(plain, rank())));
+  CHECK_EQ(tr_remove_local(plain.c_str()), -1);
+  CHECK_EQ(errno, ENOENT);
+}
+
+MPI_TEST(local, files_are_renamed_with_what_describes_them) {
+  const Session session;
+  const std::string from = name("from.%03d");
+  const std::string to = name("to.%03d");
+  tr_layout* layout = block(50, 70);
+  std::vector<double> values = values_of(layout);
+  tr_file* file = tr_fopen(from.c_str(), "wl");
+  if (!CHECK(file != nullptr)) return;
+  CHECK_EQ(tr_fwrite_array(values.data(), TR_F64, layout, file), values.size());
+  CHECK_EQ(tr_fclose(file), 0);
+  CHECK_EQ(tr_rename_local(from.c_str(), to.c_str()), 0);
+  CHECK(!std::filesystem::exists(own_file(name("from."))));
+  CHECK(std::filesystem::exists(own_file(name("to.")) + ".layout"));
+  file = tr_fopen(to.c_str(), "rl");
+  std::vector<double> read(values.size());
+  if (CHECK(file != nullptr)) CHECK_EQ(tr_fread_array(read.data(), TR_F64, layout, file), read.size());
+  CHECK(read == values);
+  CHECK_EQ(tr_fclose(file), 0);
+  CHECK_EQ(tr_rename_local(from.c_str(), to.c_str()), -1);
+  CHECK_EQ(errno, ENOENT);
+  CHECK_EQ(tr_rename_local(to.c_str(), name("%s").c_str()), -1);
+  CHECK(std::string(tr_error()).find("only %d stands for the rank") != std::string::npos);
+  CHECK_EQ(tr_rename_local(to.c_str(), rank() == 0 ? nullptr : to.c_str()), -1);
+  CHECK_EQ(errno, EINVAL);
+  CHECK_EQ(tr_remove_local(to.c_str()), 0);
+  CHECK_EQ(tr_layout_free(&layout), TR_OK);
+}
+
+MPI_TEST(local, temporary_files_are_each_rank_s_own) {
+  const Session session;
+  tr_file* file = tr_tmpfile_local();
+  if (!CHECK(file != nullptr)) return;
+  for (int i = 0; i <= rank(); ++i) CHECK_EQ(tr_fputc('x', file), 'x');
+  CHECK_EQ(tr_ftell(file), long{rank()} + 1);
+  CHECK_EQ(tr_fclose(file), 0);
+  std::vector<char> names(static_cast<std::size_t>(size()) * L_tmpnam);
+  char mine[L_tmpnam] = "";
+  CHECK(tr_tmpnam_local(mine) == mine);
+  MPI_Allgather(mine, L_tmpnam, MPI_CHAR, names.data(), L_tmpnam, MPI_CHAR, state().comm);
+  int same = 0;
+  for (int i = 0; i < size(); ++i)
+    same += std::string(&names[static_cast<std::size_t>(i) * L_tmpnam]) == mine;
+  CHECK_EQ(same, 1);
+}
+
+MPI_TEST(local, files_of_all_become_local_and_back) {
+  const Session session;
+  const std::string common = name("common");
+  const std::string own = name("own.%03d");
+  tr_file* file = tr_fopen(common.c_str(), "w");
+  for (tr_file* each : {file, tr_stdout}) {
+    each = tr_freopen(own.c_str(), "wl", each);
+    if (!CHECK(each != nullptr)) return;
+    tr_fprintf_nr(each, "rank %d\n", rank());
+    CHECK_EQ(tr_fprintf(each, "%s", rank() == 0 ? "first" : "other rank"), rank() == 0 ? 5 : 10);
+    CHECK_EQ(tr_fflush(each), 0);
+    CHECK_EQ(text_in(own_file(name("own."))), own_line() + (rank() == 0 ? "first" : "other rank"));
+    each = tr_freopen(common.c_str(), "w+", each);
+    if (!CHECK(each != nullptr)) return;
+    CHECK_EQ(tr_fprintf(each, "%d", rank() + 100), 3);  // the I/O rank's
+    CHECK_EQ(tr_ftell(each), 3);
+    CHECK_EQ(tr_fflush(each), 0);
+    MPI_Barrier(state().comm);
+    CHECK_EQ(text_in(common), "100");
+    if (each == file) CHECK_EQ(tr_fclose(each), 0);
+  }
+  // Standard output went along: the calls without a file write there, too.
+  CHECK(tr_stdout != nullptr);
+  CHECK(tr_freopen(own.c_str(), "wl", tr_stdout) == tr_stdout);
+  CHECK_EQ(tr_printf("%s", own_line().c_str()), static_cast<int>(own_line().size()));
+  CHECK_EQ(tr_fflush(tr_stdout), 0);
+  CHECK_EQ(text_in(own_file(name("own."))), own_line());
+  CHECK(tr_freopen(common.c_str(), "w", tr_stdout) == tr_stdout);
+  MPI_Barrier(state().comm);
+  CHECK_EQ(tr_remove_local(own.c_str()), 0);
+  CHECK_EQ(tr_remove(common.c_str()), 0);
+}
+
+MPI_TEST(local, ranks_that_reopen_in_different_modes_get_an_error) {
+  const Session session;
+  const std::string pattern = name("differ.%d");
+  tr_file* file = tr_fopen(name("differ").c_str(), "w");
+  if (!CHECK(file != nullptr)) return;
+  const bool odd = size() > 1 && rank() == size() - 1;
+  file = tr_freopen(pattern.c_str(), odd ? "w" : "wl", file);
+  CHECK_EQ(file != nullptr, size() == 1);
+  if (size() > 1) CHECK_EQ(errno, EINVAL);
+  CHECK(file == nullptr || tr_fclose(file) == 0);
+  CHECK_EQ(tr_remove(name("differ").c_str()), 0);
+  CHECK_EQ(tr_remove_local(pattern.c_str()), size() == 1 ? 0 : -1);  // nothing was opened
+  file = tr_fopen(pattern.c_str(), "wl");
+  CHECK(tr_freopen(pattern.c_str(), "wlx", file) == nullptr);  // each rank for itself
+  MPI_Barrier(state().comm);
+  CHECK_EQ(tr_remove_local(pattern.c_str()), 0);
 }
 
 MPI_TEST_MAIN

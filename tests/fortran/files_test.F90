@@ -638,6 +638,17 @@ contains
     call f%read(n, iostat=stat)
     call check(arrived(grid, a, whole()) .and. n == rank + 1 .and. stat == iostat_end, 'read back')
     call f%close(status='delete')
+    ! A name without a place for the rank gets it behind.
+    call f%open(ours('DATA.DAT'), form='unformatted', status='replace', mode='l')
+    call f%write(rank)
+    call f%close()
+    write (number, '(i4.4)') rank
+    open (newunit=u, file=ours('DATA.DAT')//trim(merge('.'//number, '     ', ranks > 1)), form='unformatted', status='old', &
+          action='read')
+    n = -1
+    read (u) n
+    close (u, status='delete')
+    call check(n == rank, 'the rank behind the name')
   end subroutine
 
   ! Errors.

@@ -43,7 +43,7 @@ arrays::Array array_of(const tr_array& given) {
 }
 
 std::size_t move_arrays(const char* call, const tr_array* arrays, int count, tr_file* handle,
-                        arrays::Direction direction, const Status& mine) {
+                        arrays::Direction direction, const Status& mine, Failures failures) {
   files::File* const file = file_of(handle, call);
   if (file == nullptr) return 0;
   Status wrong = mine;
@@ -53,7 +53,7 @@ std::size_t move_arrays(const char* call, const tr_array* arrays, int count, tr_
   std::vector<arrays::Array> list;
   for (int i = 0; arrays != nullptr && i < count; ++i) list.push_back(array_of(arrays[i]));
   const files::ArrayOutcome outcome = file->move_arrays(call, list, direction, wrong);
-  if (!outcome.status.is_ok()) fail_with_errno(outcome.status);
+  settle(*file, outcome.status, failures);
   return static_cast<std::size_t>(outcome.elements);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <cerrno>
 #include <iterator>
 #include <memory>
 
@@ -35,7 +36,8 @@ Bytes extent_of(const arrays::Array& array, int rank) {
 }  // namespace
 
 std::optional<std::size_t> move_distributed(const char* call, const void* data, std::size_t size,
-                                            std::size_t items, tr_file* handle, arrays::Direction direction) {
+                                            std::size_t items, tr_file* handle, arrays::Direction direction,
+                                            Failures failures) {
   const auto& known = state().distributed;
   if (known.empty()) return std::nullopt;
   const auto found = known.find(data);
@@ -43,9 +45,22 @@ std::optional<std::size_t> move_distributed(const char* call, const void* data, 
   const Distributed& array = *found->second;
   const tr_array moved = whole_array(data, array.type, &array.layout);
   const std::size_t elements =
-      move_arrays(call, &moved, 1, handle, direction, check_extent(array, size, items));
+      move_arrays(call, &moved, 1, handle, direction, check_extent(array, size, items), failures);
   const auto bytes = elements * static_cast<std::size_t>(size_of(static_cast<ElementType>(array.type)));
   return size == 0 ? 0 : bytes / size;
+}
+
+std::size_t move_registered(const char* call, const void* data, std::size_t size, std::size_t items,
+                            tr_file* handle, arrays::Direction direction, Failures failures) {
+  if (const auto moved = move_distributed(call, data, size, items, handle, direction, failures))
+    return *moved;
+  files::File* const file = file_of(handle, call);
+  if (file == nullptr) return 0;
+  const auto refuse = [](std::FILE*) {
+    return refused(0, EINVAL, "`data` is no distributed array: tr_distribute registers arrays");
+  };
+  ask(*file, call, refuse, failures);
+  return 0;
 }
 
 bool is_within_distributed(const void* data) {
@@ -94,4 +109,22 @@ int tr_undistribute(void* data) {
   const Status status = session->agree({mine.in(call).at({-1, -1, session->rank()}), call, {}}).status;
   if (known && status.is_ok()) state().distributed.erase(found);
   return result(status);
+}
+
+size_t tr_fwrite_distributed(const void* data, size_t size, size_t count, tr_file* file) {
+  return move_registered("tr_fwrite_distributed", data, size, count, file, arrays::Direction::write);
+}
+
+size_t tr_fread_distributed(void* data, size_t size, size_t count, tr_file* file) {
+  return move_registered("tr_fread_distributed", data, size, count, file, arrays::Direction::read);
+}
+
+void tr_fwrite_distributed_nr(const void* data, size_t size, size_t count, tr_file* file) {
+  move_registered("tr_fwrite_distributed_nr", data, size, count, file, arrays::Direction::write,
+                  Failures::kept);
+}
+
+void tr_fread_distributed_nr(void* data, size_t size, size_t count, tr_file* file) {
+  move_registered("tr_fread_distributed_nr", data, size, count, file, arrays::Direction::read,
+                  Failures::kept);
 }

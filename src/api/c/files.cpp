@@ -24,18 +24,23 @@ tr_file* adopt_standard(const std::shared_ptr<files::Group>& group, int number) 
       keep(files::File::adopt({state().file_service.get(), group, group->rank()},
                               standard_names[static_cast<std::size_t>(number)], mode, standard_of_c(number)));
   handle->standard = number;
+  handle->group = group;
   return handle;
+}
+
+/// Returns the failure of an outcome.
+Status status_of(const files::Outcome& outcome, const std::string& call) {
+  if (outcome.error == 0) return {};
+  const std::string_view text =
+      outcome.text.empty() ? std::strerror(outcome.error) : std::string_view(outcome.text);
+  return {Code::io, cat(call, ": ", text), outcome.error};
 }
 
 /// Sets errno and tr_error() from the outcome. `before` is the errno before the call, which stays after a
 /// success.
 void take_away(const files::Outcome& outcome, const std::string& call, int before) {
   errno = before;
-  if (outcome.error == 0) return;
-  const std::string_view text =
-      outcome.text.empty() ? std::strerror(outcome.error) : std::string_view(outcome.text);
-  fail(Status(Code::io, cat(call, ": ", text), outcome.error));
-  errno = outcome.error;
+  if (outcome.error != 0) fail_with_errno(status_of(outcome, call));
 }
 
 /// Collective. Allocates the memory for asynchronous array calls, if TAILRACE_IO_BUFFER is set. Otherwise the
@@ -78,7 +83,7 @@ tr_file* keep(std::unique_ptr<files::File> file) {
 
 tr_file* standard_file(const std::shared_ptr<files::Group>& group, int number) {
   for (tr_file* const handle : state().files) {
-    if (handle->standard == number && handle->file->owner().group == group) return handle;
+    if (handle->standard == number && handle->group == group) return handle;
   }
   return nullptr;
 }
@@ -147,11 +152,21 @@ files::Outcome refused(std::int64_t value, int error, const std::string& text) {
 
 files::Outcome outcome_of(std::int64_t value, bool failed) { return {value, failed ? errno : 0, {}}; }
 
-files::Outcome ask(files::File& file, const char* call, const files::Operation& operation) {
+void settle(files::File& file, const Status& status, Failures failures) {
+  if (status.is_ok()) return;
+  if (failures == Failures::kept)
+    file.stream().tasks().note(status);
+  else
+    fail_with_errno(status);
+}
+
+files::Outcome ask(files::File& file, const char* call, const files::Operation& operation,
+                   Failures failures) {
   const int before = errno;
   const std::string what = cat(call, "(", file.path(), ")");
   files::Outcome outcome = file.ask(what, operation);
-  take_away(outcome, what, before);
+  errno = before;
+  settle(file, status_of(outcome, what), failures);
   return outcome;
 }
 

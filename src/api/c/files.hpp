@@ -36,9 +36,16 @@ files::Outcome outcome_of(std::int64_t value, bool failed);
 /// Returns the outcome of a call that returns a negative value, such as EOF, if it failed.
 inline files::Outcome outcome_of(std::int64_t value) { return outcome_of(value, value < 0); }
 
+/// What becomes of a call's failure: errno and tr_error() have it, or, in calls without a result, the file
+/// keeps it for its next wait, flush or close.
+enum class Failures { returned, kept };
+/// Local. Does with a failure what `failures` says. Does nothing if `status` is OK.
+void settle(files::File& file, const Status& status, Failures failures);
+
 /// Collective over the file's ranks. Runs `operation` on the I/O rank's stream. Returns its outcome on every
-/// rank, with errno and tr_error() set after a failure.
-files::Outcome ask(files::File& file, const char* call, const files::Operation& operation);
+/// rank, with its failure settled.
+files::Outcome ask(files::File& file, const char* call, const files::Operation& operation,
+                   Failures failures = Failures::returned);
 /// As ask(), for the file behind a handle. Returns only the value, or `failure` if there is no file.
 std::int64_t ask_for_number(tr_file* handle, const char* call, std::int64_t failure,
                             const files::Operation& operation);

@@ -39,10 +39,10 @@ struct tr_stream {
 };
 struct tr_file {
   std::unique_ptr<tailrace::files::File> file;
-  int standard = -1;       // the number of a standard stream
-  std::string name = {};   // as the program gave it, with the %d of local files
-  int ranks = 1;           // number of ranks that opened it
-  bool temporary = false;  // removed when it is closed
+  int standard = -1;      // the number of a standard stream
+  std::string name = {};  // as the program gave it, with the %d of local files
+  std::shared_ptr<tailrace::files::Group> group = nullptr;  // the ranks that opened it, also a local file
+  bool temporary = false;                                   // removed when it is closed
   // The records of an unformatted Fortran file; nullptr for other files.
   std::unique_ptr<tailrace::unformatted::RecordFile> records = nullptr;
 };

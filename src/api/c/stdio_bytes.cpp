@@ -108,24 +108,47 @@ Outcome get_elements(void* data, std::size_t size, std::size_t count, bool share
   return outcome;
 }
 
-/// Copies the bytes that the I/O rank has read to the caller's memory on the other ranks. Returns false, with
-/// errno, if they do not fit.
-bool take_data(const File& file, const Outcome& outcome, void* data, std::size_t room, const char* call,
-               const char* null) {
-  if (file.holds_stream() || outcome.data.empty()) return true;
+/// Copies the bytes that the I/O rank has read to the caller's memory on the other ranks. Returns an error if
+/// they do not fit.
+Status take_data(const File& file, const Outcome& outcome, void* data, std::size_t room, const char* call,
+                 const char* null) {
+  if (file.holds_stream() || outcome.data.empty()) return {};
   if (outcome.data.size() > room) {
-    fail_with_errno(Status(Code::argument,
-                           cat(call, "(", file.path(), "): the I/O rank has read ", outcome.data.size(),
-                               " bytes, this rank gives room for ", room, ": ranks pass different arguments"),
-                           EINVAL));
-    return false;
+    return {Code::argument,
+            cat(call, "(", file.path(), "): the I/O rank has read ", outcome.data.size(),
+                " bytes, this rank gives room for ", room, ": ranks pass different arguments"),
+            EINVAL};
   }
-  if (data == nullptr) {
-    fail_with_errno(Status(Code::argument, std::string(call) + ": " + null, EFAULT));
-    return false;
-  }
+  if (data == nullptr) return {Code::argument, std::string(call) + ": " + null, EFAULT};
   std::memcpy(data, outcome.data.data(), outcome.data.size());
-  return true;
+  return {};
+}
+
+char* read_line(const char* call, char* text, int size, tr_file* handle, Failures failures) {
+  File* const file = file_of(handle, call);
+  if (file == nullptr) return nullptr;
+  const auto operation = [&](std::FILE* stream) { return get_line(text, size, is_shared(*file), stream); };
+  const Outcome outcome = ask(*file, call, operation, failures);
+  const auto room = static_cast<std::size_t>(std::max(size, 0));
+  const Status taken = take_data(*file, outcome, text, room, call, null_text);
+  settle(*file, taken, failures);
+  return taken.is_ok() && outcome.value > 0 ? text : nullptr;
+}
+
+std::size_t read_elements(const char* call, void* data, std::size_t size, std::size_t count, tr_file* handle,
+                          Failures failures) {
+  if (const auto items = move_distributed(call, data, size, count, handle, arrays::Direction::read, failures))
+    return *items;
+  File* const file = file_of(handle, call);
+  if (file == nullptr) return 0;
+  const auto operation = [&](std::FILE* stream) {
+    if (is_within_distributed(data)) return refused(0, EINVAL, within_distributed);
+    return get_elements(data, size, count, is_shared(*file), stream);
+  };
+  const Outcome outcome = ask(*file, call, operation, failures);
+  const Status taken = take_data(*file, outcome, data, size * count, call, null_data);
+  settle(*file, taken, failures);
+  return taken.is_ok() ? count_of(outcome) : 0;
 }
 
 }  // namespace
@@ -136,14 +159,8 @@ int tr_getc(tr_file* file) { return get_character(file, "tr_getc"); }
 
 int tr_getchar(void) { return get_character(tr_stdin, "tr_getchar"); }
 
-char* tr_fgets(char* text, int size, tr_file* handle) {
-  File* const file = file_of(handle, "tr_fgets");
-  if (file == nullptr) return nullptr;
-  const Outcome outcome = ask(
-      *file, "tr_fgets", [&](std::FILE* stream) { return get_line(text, size, is_shared(*file), stream); });
-  const auto room = static_cast<std::size_t>(std::max(size, 0));
-  const bool taken = take_data(*file, outcome, text, room, "tr_fgets", null_text);
-  return taken && outcome.value > 0 ? text : nullptr;
+char* tr_fgets(char* text, int size, tr_file* file) {
+  return read_line("tr_fgets", text, size, file, Failures::returned);
 }
 
 int tr_ungetc(int character, tr_file* file) {
@@ -161,16 +178,8 @@ int tr_fputs(const char* text, tr_file* file) { return put_text(file, "tr_fputs"
 
 int tr_puts(const char* text) { return put_text(tr_stdout, "tr_puts", text, true); }
 
-size_t tr_fread(void* data, size_t size, size_t count, tr_file* handle) {
-  if (const auto items = move_distributed("tr_fread", data, size, count, handle, arrays::Direction::read))
-    return *items;
-  File* const file = file_of(handle, "tr_fread");
-  if (file == nullptr) return 0;
-  const Outcome outcome = ask(*file, "tr_fread", [&](std::FILE* stream) {
-    if (is_within_distributed(data)) return refused(0, EINVAL, within_distributed);
-    return get_elements(data, size, count, is_shared(*file), stream);
-  });
-  return take_data(*file, outcome, data, size * count, "tr_fread", null_data) ? count_of(outcome) : 0;
+size_t tr_fread(void* data, size_t size, size_t count, tr_file* file) {
+  return read_elements("tr_fread", data, size, count, file, Failures::returned);
 }
 
 size_t tr_fwrite(const void* data, size_t size, size_t count, tr_file* handle) {
@@ -197,7 +206,26 @@ void tr_fputs_nr(const char* text, tr_file* file) { tell_text(file, "tr_fputs_nr
 
 void tr_puts_nr(const char* text) { tell_text(tr_stdout, "tr_puts_nr", text, true); }
 
+void tr_fgets_nr(char* text, int size, tr_file* file) {
+  read_line("tr_fgets_nr", text, size, file, Failures::kept);
+}
+
+void tr_ungetc_nr(int character, tr_file* handle) {
+  File* const file = file_of(handle, "tr_ungetc_nr");
+  if (file == nullptr) return;
+  tell(*file, [character](std::FILE* stream) {
+    const bool failed = std::ungetc(character, stream) == EOF && character != EOF;
+    return failed ? refused(EOF, ENOBUFS, "ungetc has no room for one more character") : Outcome();
+  });
+}
+
+void tr_fread_nr(void* data, size_t size, size_t count, tr_file* file) {
+  read_elements("tr_fread_nr", data, size, count, file, Failures::kept);
+}
+
 void tr_fwrite_nr(const void* data, size_t size, size_t count, tr_file* handle) {
+  if (move_distributed("tr_fwrite_nr", data, size, count, handle, arrays::Direction::write, Failures::kept))
+    return;
   File* const file = file_of(handle, "tr_fwrite_nr");
   if (file == nullptr || !file->holds_stream() || size == 0 || count == 0) return;
   std::size_t bytes = 0;

@@ -59,14 +59,16 @@ Outcome scan_there(std::FILE* stream, const char* format, std::va_list arguments
   return files::scan(stream, *pieces, arguments);
 }
 
-int scan(tr_file* handle, const char* call, const char* format, std::va_list arguments) {
+int scan(tr_file* handle, const char* call, const char* format, std::va_list arguments,
+         Failures failures = Failures::returned) {
   File* const file = file_of(handle, call);
   if (file == nullptr) return EOF;
-  const Outcome outcome =
-      ask(*file, call, [&](std::FILE* stream) { return scan_there(stream, format, arguments); });
+  const auto operation = [&](std::FILE* stream) { return scan_there(stream, format, arguments); };
+  const Outcome outcome = ask(*file, call, operation, failures);
   if (file->holds_stream()) return static_cast<int>(outcome.value);
   if (files::store_scanned(outcome.data, arguments)) return static_cast<int>(outcome.value);
-  fail_with_errno(Status(Code::argument, std::string(call) + ": an argument is a null pointer", EFAULT));
+  settle(*file, Status(Code::argument, std::string(call) + ": an argument is a null pointer", EFAULT),
+         failures);
   return EOF;
 }
 
@@ -138,4 +140,26 @@ int tr_scanf(const char* format, ...) {
   const int items = scan(tr_stdin, "tr_scanf", format, arguments);
   va_end(arguments);
   return items;
+}
+
+void tr_vfscanf_nr(tr_file* file, const char* format, va_list arguments) {
+  scan(file, "tr_fscanf_nr", format, arguments, Failures::kept);
+}
+
+void tr_fscanf_nr(tr_file* file, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  scan(file, "tr_fscanf_nr", format, arguments, Failures::kept);
+  va_end(arguments);
+}
+
+void tr_vscanf_nr(const char* format, va_list arguments) {
+  scan(tr_stdin, "tr_scanf_nr", format, arguments, Failures::kept);
+}
+
+void tr_scanf_nr(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  scan(tr_stdin, "tr_scanf_nr", format, arguments, Failures::kept);
+  va_end(arguments);
 }

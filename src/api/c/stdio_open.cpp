@@ -8,12 +8,15 @@
 #include "api/c/files.hpp"
 #include "api/c/state.hpp"
 #include "faces/files/local_name.hpp"
+#include "faces/files/sidecar.hpp"
+#include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;
 using files::File;
 using files::Group;
+using files::LocalFile;
 using files::Mode;
 using files::Outcome;
 using files::Owner;
@@ -54,17 +57,32 @@ Status tell_where(const Status& status, const std::string& path) {
           ENOENT};
 }
 
-/// Opens a file. Collective over the group of `owner`; files of the local mode, which `ranks` ranks open, are
-/// opened locally. No rank opens, and so truncates, anything before all ranks have agreed that they mean the
+/// Says how the files are called if the program has not given the rank a place in the name.
+void tell_local_name(const char* path, const std::string& name, int rank) {
+  if (rank != 0 || name == path || std::strchr(path, '%') != nullptr) return;
+  log(LogLevel::info, cat("the local file \"", path,
+                          "\" has no %d in its name: each rank's number comes behind it, as in ", name));
+}
+
+/// How far the ranks of a file that is opened have to wait for each other.
+enum class Opening {
+  by_mode,   // files of the local mode are opened locally, others by all ranks together
+  together,  // also local files: the ranks agree first, because each may have made another call
+  alone      // locally, whatever the mode: it could not be read
+};
+
+/// Opens a file. No rank opens, and so truncates, anything before all ranks have agreed that they mean the
 /// same file.
-Result<std::unique_ptr<File>> open_file(Owner owner, int ranks, const std::string& call, const char* path,
-                                        const Result<Mode>& mode) {
-  const bool local = owner.group == nullptr || (mode.is_ok() && mode->local);
+Result<std::unique_ptr<File>> open_file(const std::shared_ptr<Group>& group, const std::string& call,
+                                        const char* path, const Result<Mode>& mode,
+                                        Opening opening = Opening::by_mode) {
+  const bool local = opening == Opening::alone || (mode.is_ok() && mode->local);
   const Status mine = mode.status().in(call);
-  TR_TRY(local ? mine : owner.group->agree({mine, call, {}}).status);
-  Result<std::string> name = local ? files::local_name(path, owner.rank, ranks) : std::string(path);
+  TR_TRY(local && opening != Opening::together ? mine : group->agree({mine, call, {}}).status);
+  Owner owner{state().file_service.get(), local ? nullptr : group, group->rank()};
+  Result<std::string> name = local ? files::local_name(path, owner.rank, group->size()) : std::string(path);
   TR_TRY(name.status().in(call));
-  if (local) owner.group = nullptr;
+  if (local) tell_local_name(path, *name, owner.rank);
   restart::RecordedFiles& recorded = state().outputs->files();
   const journal::Position* const found = mode->writes() ? recorded.find(*name) : nullptr;
   const std::optional<journal::Position> from = found != nullptr ? std::optional(*found) : std::nullopt;
@@ -81,17 +99,18 @@ Result<std::unique_ptr<File>> open_file(Owner owner, int ranks, const std::strin
 tr_file* open_handle(const std::shared_ptr<Group>& group, const std::string& call, const char* path,
                      const Result<Mode>& mode) {
   KeptErrno number;
-  Result<std::unique_ptr<File>> file =
-      open_file({state().file_service.get(), group, group->rank()}, group->size(), call, path, mode);
+  Result<std::unique_ptr<File>> file = open_file(group, call, path, mode);
   if (file.is_ok()) {
     tr_file* const handle = keep(std::move(*file));
     handle->name = path;  // the pattern, for a local file
-    handle->ranks = group->size();
+    handle->group = group;
     return handle;
   }
   number.fail_with(file.status());
   return nullptr;
 }
+
+bool is_local(const tr_file& handle) { return handle.file->owner().group == nullptr; }
 
 Result<Mode> mode_to_reopen(const tr_file& handle, const char* path, const char* letters) {
   Result<Mode> mode = read_arguments(handle.name.c_str(), letters);
@@ -100,12 +119,14 @@ Result<Mode> mode_to_reopen(const tr_file& handle, const char* path, const char*
     return Status(Code::argument,
                   cat(handle.file->path(), " has no name under which it could be opened again; give one"));
   }
-  const bool was_local = handle.file->owner().group == nullptr;
+  if (path != nullptr) return mode;
+  // Without a name it is the same file, or the same files.
+  const bool was_local = is_local(handle);
   if (mode->local && !was_local) {
-    return Status(Code::argument, "a file of all ranks cannot become one of the local mode; open another");
+    return Status(Code::argument, "one file of all ranks cannot become one for each rank; give a name");
   }
   if (was_local && mode->parallel) {
-    return Status(Code::argument, "a file of the local mode cannot become one of all ranks; open another");
+    return Status(Code::argument, "files of the local mode cannot become one of all ranks; give a name");
   }
   mode->local = was_local;
   return mode;
@@ -172,6 +193,66 @@ Outcome make_temporary() {
   return {0, 0, {bytes.begin(), bytes.end()}};
 }
 
+Status rename_local(storage::Target& target, const LocalFile& file, const char* to) {
+  if (to == nullptr) return null_pointer("to");
+  const Result<std::string> name = files::local_name_as(file, to);
+  TR_TRY(name.status());
+  const auto move = [&](const std::string& from, const std::string& target_name) -> Status {
+    const Outcome moved = rename_there(target, from.c_str(), target_name.c_str());
+    if (moved.error == 0) note_renamed(from, target_name);
+    return moved.error == 0 ? Status() : Status(Code::io, moved.text, moved.error);
+  };
+  TR_TRY(move(file.path, *name));
+  const Status beside = move(files::sidecar_path(file.path), files::sidecar_path(*name));
+  // A file without arrays has no sidecar. One of the replaced file would describe arrays that are gone.
+  return beside.error_number() == ENOENT ? files::remove_sidecar(target, *name) : beside;
+}
+
+/// Collective. Does `work` on the files of the local mode by `pattern`: the I/O rank on all that it sees,
+/// then each other rank on its own, if that is still there because the directory is one of its node alone.
+int on_local_files(const char* name, const std::string& call, const char* pattern,
+                   const std::function<Status(storage::Target&, const LocalFile&)>& work) {
+  const std::shared_ptr<Group> group = group_of(session_comm(), name);
+  if (group == nullptr) return -1;
+  storage::Target& target = group->service().target();
+  std::int64_t done = 0;
+  const auto work_on = [&](const Result<std::vector<LocalFile>>& found) -> Status {
+    TR_TRY(found.status());
+    Status first;
+    for (const LocalFile& file : *found) {
+      const Status status = work(target, file);
+      if (first.is_ok()) first = status;
+      ++done;
+    }
+    return first;
+  };
+  const auto agree = [&](const Status& mine) {
+    comm::Vote vote{mine.in(call).at({-1, -1, group->rank()}), call, {}};
+    vote.bid = done;
+    return group->agree(std::move(vote));
+  };
+  const auto all = [&]() -> Status {
+    // Waits for all ranks. Calls on local files wait for nobody, so without this vote the I/O rank would work
+    // on files that other ranks still write.
+    TR_TRY(agree(pattern == nullptr ? null_pointer("pattern") : Status()).status);
+    Status mine;
+    if (group->is_io_rank()) mine = guarded([&] { return work_on(files::local_files(target, pattern)); });
+    TR_TRY(agree(mine).status);
+    if (!group->is_io_rank()) {
+      mine = guarded(
+          [&] { return work_on(files::local_file_of(target, pattern, group->rank(), group->size())); });
+    }
+    const comm::Verdict verdict = agree(mine);
+    TR_TRY(verdict.status);
+    return verdict.largest_bid > 0 ? Status() : io_error("find", pattern, ENOENT).in(call);
+  };
+  KeptErrno number;
+  const Status status = all();
+  if (status.is_ok()) return 0;
+  number.fail_with(status);
+  return -1;
+}
+
 const char* text_in(const Outcome& outcome) { return reinterpret_cast<const char*>(outcome.data.data()); }
 
 }  // namespace
@@ -201,17 +282,18 @@ tr_file* tr_fopen_comm(MPI_Comm comm, const char* path, const char* mode) {
 }
 
 tr_file* tr_freopen(const char* path, const char* mode, tr_file* handle) {
-  const File* const before = file_of(handle, "tr_freopen");
-  if (before == nullptr) return nullptr;
-  if (path != nullptr) handle->name = path;
+  if (file_of(handle, "tr_freopen") == nullptr) return nullptr;
+  // The pattern, not this rank's own name: the same text on all ranks.
+  const std::string was = path != nullptr ? std::exchange(handle->name, path) : handle->name;
+  const bool was_local = is_local(*handle);
   KeptErrno number;
-  const std::string call = cat("tr_freopen(", quoted(path), ", ", quoted(mode), ", ", before->path(), ")");
+  const std::string call = cat("tr_freopen(", quoted(path), ", ", quoted(mode), ", ", was, ")");
   const Result<Mode> read = mode_to_reopen(*handle, path, mode);
   // ISO C99 7.19.5.4: a failure to close is ignored, and the file is closed whatever follows.
   if (!handle->temporary) note_closing(*handle->file);
   static_cast<void>(handle->file->close());
-  Result<std::unique_ptr<File>> file =
-      open_file(before->owner(), handle->ranks, call, handle->name.c_str(), read);
+  const Opening opening = !was_local ? Opening::together : !read.is_ok() ? Opening::alone : Opening::by_mode;
+  Result<std::unique_ptr<File>> file = open_file(handle->group, call, handle->name.c_str(), read, opening);
   if (file.is_ok()) {
     handle->file = std::move(*file);
     handle->temporary = handle->temporary && path == nullptr;
@@ -269,20 +351,18 @@ int tr_remove_comm(MPI_Comm comm, const char* path) {
 }
 
 int tr_remove_local(const char* pattern) {
-  const std::shared_ptr<Group> group = group_of(session_comm(), "tr_remove_local");
-  if (group == nullptr) return -1;
-  const std::string call = cat("tr_remove_local(", quoted(pattern), ")");
-  // Waits for all ranks. Calls on local files wait for nobody, so without this vote the I/O rank would remove
-  // files that other ranks still write.
-  if (const Status ready = group->agree({{}, call, {}}).status; !ready.is_ok()) {
-    fail_with_errno(ready);
-    return -1;
-  }
-  const auto operation = [&]() -> Outcome {
-    if (pattern == nullptr) return refused(-1, EINVAL, "`pattern` is a null pointer");
-    return outcome_of_status(files::remove_local(group->service().target(), pattern));
+  const auto remove = [](storage::Target& target, const LocalFile& file) {
+    return files::remove_local(target, file);
   };
-  return static_cast<int>(ask(*group, call, operation).value);
+  return on_local_files("tr_remove_local", cat("tr_remove_local(", quoted(pattern), ")"), pattern, remove);
+}
+
+int tr_rename_local(const char* from, const char* to) {
+  const auto rename = [to](storage::Target& target, const LocalFile& file) {
+    return rename_local(target, file, to);
+  };
+  return on_local_files("tr_rename_local", cat("tr_rename_local(", quoted(from), ", ", quoted(to), ")"), from,
+                        rename);
 }
 
 int tr_rename(const char* from, const char* to) { return tr_rename_comm(session_comm(), from, to); }
@@ -298,6 +378,26 @@ int tr_rename_comm(MPI_Comm comm, const char* from, const char* to) {
   return code;
 }
 
+tr_file* tr_tmpfile_local(void) {
+  const std::shared_ptr<Group> group = group_of(session_comm(), "tr_tmpfile_local");
+  if (group == nullptr) return nullptr;
+  KeptErrno number;
+  const Outcome made = files::attempted(make_temporary);
+  Result<std::unique_ptr<File>> file = made.error != 0
+                                           ? Status(Code::io, made.text, made.error)
+                                           : File::open({state().file_service.get(), nullptr, group->rank()},
+                                                        text_in(made), *files::parse_mode("w+bl"));
+  if (made.error == 0) ::unlink(text_in(made));  // the file lasts as long as it is open
+  if (!file.is_ok()) {
+    number.fail_with(file.status().in("tr_tmpfile_local"));
+    return nullptr;
+  }
+  tr_file* const handle = keep(std::move(*file));
+  handle->group = group;
+  handle->temporary = true;
+  return handle;
+}
+
 tr_file* tr_tmpfile(void) { return tr_tmpfile_comm(session_comm()); }
 
 tr_file* tr_tmpfile_comm(MPI_Comm comm) {
@@ -310,6 +410,20 @@ tr_file* tr_tmpfile_comm(MPI_Comm comm) {
   if (group->is_io_rank()) ::unlink(text_in(made));  // the file lasts as long as it is open
   if (handle != nullptr) handle->temporary = true;
   return handle;
+}
+
+char* tr_tmpnam_local(char* name) {
+  static char own[L_tmpnam];
+  if (session_for("tr_tmpnam_local") == nullptr) return nullptr;
+  KeptErrno number;
+  const Outcome made = files::attempted(make_temporary);
+  if (made.error != 0) {
+    number.fail_with(Status(Code::io, cat("tr_tmpnam_local: ", made.text), made.error));
+    return nullptr;
+  }
+  ::unlink(text_in(made));
+  std::memcpy(name == nullptr ? own : name, made.data.data(), made.data.size());
+  return name == nullptr ? own : name;
 }
 
 char* tr_tmpnam(char* name) { return tr_tmpnam_comm(session_comm(), name); }

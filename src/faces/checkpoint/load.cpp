@@ -114,13 +114,21 @@ Status Load::take_next(const std::string& call, Status mine) {
 Status Load::take(const std::string& call, std::span<const std::byte> packed) {
   const std::string vote = cat(call, ": the parts of a copy");
   PartDirectory::Messages messages;
-  const Status read = guarded([&]() -> Status {
+  Status read = guarded([&]() -> Status {
     Result<Copy> copy = unpack_copy(packed);
     TR_TRY(copy.status());
     copy_ = std::move(*copy);
     part_directory_.emplace(copy_->directory.items, context_.session.rank(), context_.session.ranks());
-    return read_share(messages);
+    return {};
   });
+  std::vector<PartPlace> places;
+  // A rank whose read has failed is in the next exchange, with its error. All others leave theirs with it.
+  if (read.is_ok() && copy_->header.mode == Mode::local) {
+    Result<std::vector<PartPlace>> got = places_of_first(vote);
+    TR_TRY(got.status());
+    places = std::move(*got);
+  }
+  if (read.is_ok()) read = guarded([&] { return read_share(messages, places); });
   if (!read.is_ok()) messages.clear();
   const auto told = context_.session.computes().exchange(std::move(messages), {read, vote, {}});
   TR_TRY(told.status());
@@ -131,18 +139,54 @@ Status Load::take(const std::string& call, std::span<const std::byte> packed) {
   return context_.session.agree({whole.in(copy_->path), vote, {}}).status;
 }
 
-Status Load::read_share(PartDirectory::Messages& told) {
-  const auto begin_of = [&](std::int64_t rank) {
-    return static_cast<std::int32_t>(copy_->header.parts * rank / context_.session.ranks());
-  };
-  const std::int32_t first = begin_of(context_.session.rank());
-  const std::int32_t end = begin_of(context_.session.rank() + 1);
+/// Returns the first of the parts whose tables a rank reads.
+std::int32_t Load::first_part_of(std::int64_t rank) const {
+  return static_cast<std::int32_t>(copy_->header.parts * rank / context_.session.ranks());
+}
+
+/// Collective. Returns the places of the parts whose tables this rank reads. The first rank reads them from
+/// the copy's file: in the local mode the other ranks may have their parts on disks of their nodes, where
+/// that file is not. The Status is the same on every rank.
+Result<std::vector<PartPlace>> Load::places_of_first(const std::string& vote) {
+  PartDirectory::Messages messages;
+  Status mine;
+  if (context_.is_first()) {
+    mine = guarded([&]() -> Status {
+      CopyReader reader(context_.target(), *copy_);
+      const Result<std::vector<PartPlace>> all = reader.places(0, copy_->header.parts);
+      TR_TRY(all.status());
+      for (int rank = 0; rank < context_.session.ranks(); ++rank) {
+        Packer out;
+        for (std::int32_t part = first_part_of(rank); part < first_part_of(rank + 1); ++part)
+          out.put((*all)[static_cast<std::size_t>(part)]);
+        messages[rank] = out.take();
+      }
+      return {};
+    });
+    if (!mine.is_ok()) messages.clear();
+  }
+  const auto told = context_.session.computes().exchange(std::move(messages), {mine, vote, {}});
+  TR_TRY(told.status());
+  std::vector<PartPlace> places;
+  for (const auto& [rank, bytes] : *told) {
+    for (Unpacker in(bytes); in.ok() && !in.rest().empty();) places.push_back(in.get<PartPlace>());
+  }
+  return places;
+}
+
+/// `places` are those of the parts in the local mode; otherwise each rank reads them from the copy's file.
+Status Load::read_share(PartDirectory::Messages& told, std::vector<PartPlace> places) {
+  const std::int32_t first = first_part_of(context_.session.rank());
+  const std::int32_t end = first_part_of(context_.session.rank() + 1);
   own_tables_.clear();
   CopyReader reader(context_.target(), *copy_);
-  const Result<std::vector<PartPlace>> places = reader.places(first, end - first);
-  TR_TRY(places.status());
+  if (copy_->header.mode != Mode::local) {
+    Result<std::vector<PartPlace>> read = reader.places(first, end - first);
+    TR_TRY(read.status());
+    places = std::move(*read);
+  }
   for (std::int32_t part = first; part < end; ++part) {
-    Result<Table> table = reader.table(part, (*places)[static_cast<std::size_t>(part - first)]);
+    Result<Table> table = reader.table(part, places[static_cast<std::size_t>(part - first)]);
     TR_TRY(table.status());
     own_tables_.push_back(std::move(*table));
   }
@@ -186,6 +230,7 @@ Status Load::read_from_newest(const Items& named) {
     });
     mine = find_parts(items, plans, mine);
     if (mine.is_ok()) mine = guarded([&] { return read_items(items, plans); });
+    if (copy_->header.mode == Mode::local) mine = share_replicated(items, plans, mine);
     const comm::Verdict verdict = context_.session.agree({mine, "tr_checkpoint_end: reading the items", {}});
     if (verdict.status.is_ok()) {
       if (!context_.is_first() || copy_->header.committed) return {};
@@ -293,8 +338,40 @@ Status Load::take_tables(const ByteVector& bytes) {
 
 Status Load::read_items(const Items& items, const std::vector<Plan>& plans) const {
   CopyReader reader(context_.target(), *copy_);
-  for (std::size_t i = 0; i < plans.size(); ++i)
+  const bool all = context_.is_first() || copy_->header.mode != Mode::local;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (!all && plans[i]->everywhere) continue;  // it comes from the first rank
     TR_TRY(reader.read(copy_->find(items.list()[i].name), plans[i]->mine, items.list()[i].array.data));
+  }
+  return {};
+}
+
+/// Collective. Gives every rank what the first rank has read of replicated items: they lie in its part, which
+/// other ranks may not see. Returns `mine`, or the verdict if that is an error.
+Status Load::share_replicated(const Items& items, const std::vector<Plan>& plans, Status mine) const {
+  ByteVector read;
+  if (mine.is_ok() && context_.is_first()) {
+    mine = guarded([&]() -> Status {
+      for (std::size_t i = 0; i < plans.size(); ++i) {
+        if (!plans[i]->everywhere) continue;
+        const std::size_t before = read.size();
+        read.resize(before + static_cast<std::size_t>(plans[i]->bytes()));
+        plans[i]->mine.gather(items.list()[i].array.data, 0, plans[i]->bytes(), read.data() + before);
+      }
+      return {};
+    });
+    if (!mine.is_ok()) read.clear();
+  }
+  const comm::Verdict verdict =
+      context_.session.agree({mine, "tr_checkpoint_end: replicated items", std::move(read)});
+  TR_TRY(verdict.status);
+  if (context_.is_first()) return {};
+  const std::byte* next = verdict.contributions.front().data();
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (!plans[i]->everywhere) continue;
+    plans[i]->mine.scatter(items.list()[i].array.data, 0, plans[i]->bytes(), next);
+    next += plans[i]->bytes();
+  }
   return {};
 }
 

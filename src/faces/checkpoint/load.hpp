@@ -69,7 +69,9 @@ class Load {
  private:
   Status take_next(const std::string& call, Status mine);
   Status take(const std::string& call, std::span<const std::byte> packed);
-  Status read_share(PartDirectory::Messages& told);
+  [[nodiscard]] std::int32_t first_part_of(std::int64_t rank) const;
+  Result<std::vector<PartPlace>> places_of_first(const std::string& vote);
+  Status read_share(PartDirectory::Messages& told, std::vector<PartPlace> places);
   Status read_from_newest(const Items& named);
   Status find_parts(const Items& items, const std::vector<Plan>& plans, Status mine);
   [[nodiscard]] Result<std::vector<PartDirectory::Share>> shares(const Items& items) const;
@@ -77,6 +79,7 @@ class Load {
   [[nodiscard]] ByteVector replicated_tables(const Items& items, const std::vector<Plan>& plans) const;
   Status take_tables(const ByteVector& bytes);
   Status read_items(const Items& items, const std::vector<Plan>& plans) const;
+  Status share_replicated(const Items& items, const std::vector<Plan>& plans, Status mine) const;
 
   Context& context_;
   Candidates candidates_;

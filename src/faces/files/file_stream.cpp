@@ -52,7 +52,9 @@ void Tasks::wait(const std::string& call) {
 }
 
 void Tasks::note(const Outcome& outcome) {
-  if (outcome.error != 0) note(io_error("write", file_.path, outcome.error));
+  if (outcome.error == 0) return;
+  note(outcome.text.empty() ? io_error("write", file_.path, outcome.error)
+                            : Status(Code::io, cat(file_.path, ": ", outcome.text), outcome.error));
 }
 
 void Tasks::note(const Status& status) {

@@ -29,7 +29,8 @@ struct Parts {
   }
 };
 
-constexpr std::size_t widest = 19;  // digits of a 64-bit number
+constexpr std::size_t widest = 19;       // digits of a 64-bit number
+constexpr std::size_t width_behind = 4;  // of the rank behind a name that lacks it
 
 Status refuse(std::string_view pattern, std::string_view why) {
   return {Code::argument, cat("the name \"", pattern, "\" of local files ", why), EINVAL};
@@ -81,36 +82,69 @@ std::optional<std::int64_t> rank_of(const std::string& name, const Parts& parts)
   return parts.name(rank) == name ? std::optional(rank) : std::nullopt;
 }
 
+/// Returns the parts of `pattern`. If the pattern lacks the rank, it comes behind the end.
+Result<Parts> with_rank(std::string_view pattern) {
+  Result<Parts> parts = take_apart(pattern);
+  if (parts.is_ok() && !parts->has_rank) *parts = {parts->before + '.', "", true, true, width_behind};
+  return parts;
+}
+
+/// Returns the directory of a pattern's files, with the slash, or "".
+Result<std::string> directory_of(const std::string& pattern) {
+  std::string directory = pattern.substr(0, pattern.rfind('/') + 1);  // npos + 1 is 0
+  if (directory.find('%') == std::string::npos) return directory;
+  return refuse(pattern, "has a % in the name of a directory; work on these files one by one");
+}
+
 }  // namespace
 
 Result<std::string> local_name(std::string_view pattern, int rank, int ranks) {
-  const Result<Parts> parts = take_apart(pattern);
+  const Result<Parts> parts = ranks > 1 ? with_rank(pattern) : take_apart(pattern);
   TR_TRY(parts.status());
-  if (!parts->has_rank && ranks > 1)
-    return refuse(pattern, cat("is the same on all ", counted(ranks, "rank"),
-                               ": put %d, which becomes the rank, into it"));
   return parts->name(rank);
 }
 
-Status remove_local(storage::Target& target, const std::string& pattern) {
-  const std::string directory = pattern.substr(0, pattern.rfind('/') + 1);  // npos + 1 is 0
-  if (directory.find('%') != std::string::npos)
-    return refuse(pattern, "has a % in the name of a directory; remove these files one by one");
-  const Result<Parts> parts = take_apart(pattern.substr(directory.size()));
+Result<std::vector<LocalFile>> local_files(storage::Target& target, const std::string& pattern) {
+  const Result<std::string> directory = directory_of(pattern);
+  TR_TRY(directory.status());
+  const std::string in_directory = pattern.substr(directory->size());
+  const Result<Parts> given = take_apart(in_directory);
+  TR_TRY(given.status());
+  const Result<Parts> parts = with_rank(in_directory);
   TR_TRY(parts.status());
-  const Result<std::vector<std::string>> names = target.list(directory.empty() ? "." : directory);
+  const Result<std::vector<std::string>> names = target.list(directory->empty() ? "." : *directory);
   TR_TRY(names.status());
-  bool found = false;
-  Status first;
+  std::vector<LocalFile> found;
   for (const std::string& name : *names) {
-    if (parts->has_rank ? !rank_of(name, *parts) : name != parts->before) continue;
-    found = true;
-    const std::string path = directory + name;
-    for (const Status& status : {target.remove(path), remove_sidecar(target, path)}) {
-      if (first.is_ok()) first = status;
-    }
+    const std::optional<std::int64_t> rank = rank_of(name, *parts);
+    if (rank || (!given->has_rank && name == given->before)) found.push_back({*directory + name, rank});
   }
-  return found ? first : io_error("remove", pattern, ENOENT);
+  return found;
+}
+
+Result<std::vector<LocalFile>> local_file_of(storage::Target& target, const std::string& pattern, int rank,
+                                             int ranks) {
+  const Result<std::string> name = local_name(pattern, rank, ranks);
+  TR_TRY(name.status());
+  const Result<bool> exists = target.exists(*name);
+  TR_TRY(exists.status());
+  std::vector<LocalFile> found;
+  if (*exists) found.push_back({*name, rank});
+  return found;
+}
+
+Result<std::string> local_name_as(const LocalFile& file, const std::string& pattern) {
+  const Result<Parts> parts = file.rank ? with_rank(pattern) : take_apart(pattern);
+  TR_TRY(parts.status());
+  if (!file.rank && parts->has_rank)
+    return refuse(pattern, cat("has the rank, and the name of ", file.path, " has none"));
+  return parts->name(file.rank.value_or(0));
+}
+
+Status remove_local(storage::Target& target, const LocalFile& file) {
+  const Status removed = target.remove(file.path);
+  const Status beside = remove_sidecar(target, file.path);
+  return removed.is_ok() || removed.error_number() == ENOENT ? beside : removed;
 }
 
 }  // namespace tailrace::files

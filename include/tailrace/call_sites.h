@@ -61,7 +61,7 @@ TR_API int tr_fseek_at(tr_call_site* site, tr_file* file, long offset, int whenc
 
 #ifndef TR_CALL_SITES
 #if defined(__GNUC__) && defined(__x86_64__) && defined(__ELF__) && defined(__OPTIMIZE__) && \
-    !defined(__INTEL_COMPILER) && !defined(__NVCOMPILER)
+    !defined(__INTEL_COMPILER) && !defined(__NVCOMPILER) && !defined(__code_model_large__)
 #define TR_CALL_SITES 1
 #else
 #define TR_CALL_SITES 0

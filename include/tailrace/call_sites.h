@@ -61,7 +61,7 @@ TR_API int tr_fseek_at(tr_call_site* site, tr_file* file, long offset, int whenc
 
 #ifndef TR_CALL_SITES
 #if defined(__GNUC__) && defined(__x86_64__) && defined(__ELF__) && defined(__OPTIMIZE__) && \
-    !defined(__INTEL_COMPILER) && !defined(__NVCOMPILER)
+    !defined(__INTEL_COMPILER) && !defined(__NVCOMPILER) && !defined(__code_model_large__)
 #define TR_CALL_SITES 1
 #else
 #define TR_CALL_SITES 0
@@ -80,33 +80,37 @@ extern const int64_t __stop_tailrace_used[] __attribute__((weak, visibility("hid
 #endif
 __asm__(".pushsection tailrace_used,\"a\",%progbits\n\t.balign 8\n\t.quad 0\n\t.popsection");
 
+/* The value of a call is one of these, because compilers warn of other values that nobody uses, and because
+ * std::fprintf becomes std::tr_value_int. */
+#define TR_VALUE static __inline__ __attribute__((always_inline, unused))
+TR_VALUE int tr_value_int(int value) { return value; }
+TR_VALUE size_t tr_value_size(size_t value) { return value; }
+TR_VALUE char* tr_value_text(char* value) { return value; }
+#undef TR_VALUE
+
 #ifdef __cplusplus
+namespace std {
+using ::tr_value_int;
+using ::tr_value_size;
+using ::tr_value_text;
+}  // namespace std
 /* In C++ a place is a member of a class, since a variable of an inline function would be visible outside of a
- * shared library, and its distance from the section unknown. `std::fprintf` becomes `std::tr_value(...)`. */
+ * shared library, and its distance from the section unknown. */
 template <typename Place>
 struct __attribute__((visibility("hidden"))) tr_place {
   static tr_call_site site;
 };
 template <typename Place>
 tr_call_site tr_place<Place>::site = {__start_tailrace_used, __stop_tailrace_used, 0};
-template <typename Value>
-__attribute__((always_inline)) inline Value tr_value(Value value) {
-  return value;
-}
-namespace std {
-using ::tr_value;
-}
 #define TR_PLACE enum tr_here {};
 #define TR_SITE (&tr_place<tr_here>::site)
-#define TR_VALUE tr_value
 #else
 #define TR_PLACE static tr_call_site tr_here = {__start_tailrace_used, __stop_tailrace_used, 0};
 #define TR_SITE (&tr_here)
-#define TR_VALUE
 #endif
 
-#define TR_CALL(type, call, ...)                                                                    \
-  TR_VALUE(__extension__({                                                                          \
+#define TR_CALL(type, value, call, ...)                                                             \
+  tr_value_##value(__extension__({                                                                  \
     TR_PLACE type tr_result = call(TR_SITE, __VA_ARGS__);                                           \
     __asm__(                                                                                        \
         "/* %0 */\n\t.pushsection tailrace_used,\"a\",%%progbits\n\t.balign 8\n\t.quad %c2 - .\n\t" \
@@ -117,24 +121,24 @@ using ::tr_value;
   }))
 
 /* Function-like: the name without parentheses, as in a pointer, still means the function. */
-#define tr_fprintf(...) TR_CALL(int, tr_fprintf_at, __VA_ARGS__)
-#define tr_vfprintf(...) TR_CALL(int, tr_vfprintf_at, __VA_ARGS__)
-#define tr_printf(...) TR_CALL(int, tr_printf_at, __VA_ARGS__)
-#define tr_vprintf(...) TR_CALL(int, tr_vprintf_at, __VA_ARGS__)
-#define tr_fscanf(...) TR_CALL(int, tr_fscanf_at, __VA_ARGS__)
-#define tr_vfscanf(...) TR_CALL(int, tr_vfscanf_at, __VA_ARGS__)
-#define tr_scanf(...) TR_CALL(int, tr_scanf_at, __VA_ARGS__)
-#define tr_vscanf(...) TR_CALL(int, tr_vscanf_at, __VA_ARGS__)
-#define tr_fgets(...) TR_CALL(char*, tr_fgets_at, __VA_ARGS__)
-#define tr_ungetc(...) TR_CALL(int, tr_ungetc_at, __VA_ARGS__)
-#define tr_fputc(...) TR_CALL(int, tr_fputc_at, __VA_ARGS__)
-#define tr_putc(...) TR_CALL(int, tr_putc_at, __VA_ARGS__)
-#define tr_putchar(...) TR_CALL(int, tr_putchar_at, __VA_ARGS__)
-#define tr_fputs(...) TR_CALL(int, tr_fputs_at, __VA_ARGS__)
-#define tr_puts(...) TR_CALL(int, tr_puts_at, __VA_ARGS__)
-#define tr_fread(...) TR_CALL(size_t, tr_fread_at, __VA_ARGS__)
-#define tr_fwrite(...) TR_CALL(size_t, tr_fwrite_at, __VA_ARGS__)
-#define tr_fseek(...) TR_CALL(int, tr_fseek_at, __VA_ARGS__)
+#define tr_fprintf(...) TR_CALL(int, int, tr_fprintf_at, __VA_ARGS__)
+#define tr_vfprintf(...) TR_CALL(int, int, tr_vfprintf_at, __VA_ARGS__)
+#define tr_printf(...) TR_CALL(int, int, tr_printf_at, __VA_ARGS__)
+#define tr_vprintf(...) TR_CALL(int, int, tr_vprintf_at, __VA_ARGS__)
+#define tr_fscanf(...) TR_CALL(int, int, tr_fscanf_at, __VA_ARGS__)
+#define tr_vfscanf(...) TR_CALL(int, int, tr_vfscanf_at, __VA_ARGS__)
+#define tr_scanf(...) TR_CALL(int, int, tr_scanf_at, __VA_ARGS__)
+#define tr_vscanf(...) TR_CALL(int, int, tr_vscanf_at, __VA_ARGS__)
+#define tr_fgets(...) TR_CALL(char*, text, tr_fgets_at, __VA_ARGS__)
+#define tr_ungetc(...) TR_CALL(int, int, tr_ungetc_at, __VA_ARGS__)
+#define tr_fputc(...) TR_CALL(int, int, tr_fputc_at, __VA_ARGS__)
+#define tr_putc(...) TR_CALL(int, int, tr_putc_at, __VA_ARGS__)
+#define tr_putchar(...) TR_CALL(int, int, tr_putchar_at, __VA_ARGS__)
+#define tr_fputs(...) TR_CALL(int, int, tr_fputs_at, __VA_ARGS__)
+#define tr_puts(...) TR_CALL(int, int, tr_puts_at, __VA_ARGS__)
+#define tr_fread(...) TR_CALL(size_t, size, tr_fread_at, __VA_ARGS__)
+#define tr_fwrite(...) TR_CALL(size_t, size, tr_fwrite_at, __VA_ARGS__)
+#define tr_fseek(...) TR_CALL(int, int, tr_fseek_at, __VA_ARGS__)
 #endif
 
 #endif

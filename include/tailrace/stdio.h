@@ -41,6 +41,11 @@
 #endif
 extern "C" int remove(const char* path) TR_C_THROWS __asm__("tr_remove");
 extern "C" int rename(const char* from, const char* to) TR_C_THROWS __asm__("tr_rename");
+/* Again, since clang takes what std::remove means from the declaration that the name was brought in with. */
+namespace std {
+using ::remove;
+using ::rename;
+}  // namespace std
 #else
 #undef remove
 #define remove tr_remove

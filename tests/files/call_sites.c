@@ -63,6 +63,14 @@ extern "C"
   seen += of_every_file(x) + of_template<3>() + of_template<4>();
   Class object;
   seen += object.member();
+  using std::rename;
+  int (*pointer)(const char*) = &std::remove;
+  if (std::remove("none") != 7 || ::remove("none") != 7 || remove("none") != 7 || pointer("none") != 7 ||
+      std::rename("none", "none") != 7 || ::rename("none", "none") != 7 || rename("none", "none") != 7)
+    tr_fputs_nr("remove or rename of the C library", tr_stdout);
+#else
+  if (remove("none") != 7 || rename("none", "none") != 7)
+    tr_fputs_nr("remove or rename of the C library", tr_stdout);
 #endif
   return assigned;
 }

@@ -6,6 +6,7 @@ contender that took turns with ours.
   write       parallel mode against one rank's pwrite, gather + fwrite and, with --peers, MPI-IO, HDF5, PnetCDF, netCDF-4
   durable     the same until the data is on storage
   read        the file back on 3 ranks, against one rank's pread
+  whole       64 MiB that every rank reads with tr_fread, against fread on one rank and MPI_Bcast
   aggregators writing with 1, 2 and 4 of them, for orientation
   threshold   from which size on the parallel way beats the serial one, for orientation
   memory      what stripes take of the node's budget, at the defaults
@@ -21,11 +22,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from _bench import MIB, Bench, Figure, bench_parser, run_main, say  # noqa: E402
 
-GROUPS = ("write", "durable", "read", "aggregators", "threshold", "memory", "calls")
+GROUPS = ("write", "durable", "read", "whole", "aggregators", "threshold", "memory", "calls")
 RANKS, READERS, ROUNDS, CALLS = 4, 3, 5, 100_000
 # As their manuals and authors advise where each rank's block is long rows: no collecting on fewer ranks, no sieving.
 DIRECT = {"write": "romio_cb_write=disable,romio_ds_write=disable", "read": "romio_cb_read=disable,romio_ds_read=disable"}
-OVER_PWRITE, OVER_PEER, OVER_GATHER, DURABLE_OVER_PEER, OVER_PREAD = 0.9, 1.1, 1.5, 0.95, 0.9
+OVER_PWRITE, OVER_PEER, OVER_GATHER, DURABLE_OVER_PEER, OVER_PREAD, OVER_BCAST = 0.9, 1.1, 1.5, 0.95, 0.9, 1
 WHY_FASTEST = "fastest repetition of each launch: a virtual machine's host may hold others up (bench/README.md)"
 
 
@@ -156,6 +157,17 @@ class FilesBench(Bench):
         figures += self.over("read", taken, "tailrace", "pread", OVER_PREAD)
         figures += self.over_peers("read", taken, None)
         self.show(f"Reading what {RANKS} ranks wrote, {READERS} ranks, from the page cache", figures)
+
+    def whole(self):
+        """Every rank reads all of a file, in turn in each way."""
+        size, figures = 64 * MIB, []
+        for ranks in (2, READERS):
+            turns = self.launcher.run(ranks, "files_read_whole", ["--bytes", size, "--repeat", 2 * ROUNDS, "--file", self.file], {})["turns"][1:]
+            for way in turns[0]:
+                figures.append(Figure(f"whole.{way}.ranks_{ranks}", [turn[way] * 1e3 for turn in turns], "ms"))
+            for way in ("serial", "parallel"):
+                figures.append(Figure(f"whole.{way}_over_bcast.ranks_{ranks}", [turn["bcast"] / turn[way] for turn in turns], "ratio", OVER_BCAST, "higher"))
+        self.show(f"{size // MIB} MiB that every rank reads, from the page cache: tr_fread, tr_fread_array of a replicated layout, fread and MPI_Bcast", figures)
 
     # ---- for orientation -------------------------------------------------------------------------------------
 

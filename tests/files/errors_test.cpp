@@ -243,15 +243,18 @@ MPI_TEST(errors, storage_failures_of_ranks_that_touch_no_storage_are_none) {
   for (int victim = 1; victim < size(); ++victim) every_fault(victim, "", "");
 }
 
-MPI_TEST(errors, what_was_read_before_a_failure_arrives_everywhere) {
+namespace {
+
+/// Reads `bytes` with the n-th read of storage failing, for several n.
+void read_with_failures(std::size_t bytes, const std::string& settings) {
   const std::string directory = fresh_directory("partly");
   const std::string path = directory + "/file";
-  constexpr std::size_t bytes = 4 << 20;
   if (rank() == 0) write_file(path, std::string(bytes, 'b'));
   MPI_Barrier(state().comm);
   std::size_t most = 0;
   for (int n = 1; n <= 6; ++n) {
-    const Session session("log=error fault=\"rank=0 nth=" + std::to_string(n) + " calls=read for=good\"");
+    const Session session(settings + " log=error fault=\"rank=0 nth=" + std::to_string(n) +
+                          " calls=read for=good\"");
     tr_file* const file = tr_fopen(path.c_str(), "r");
     if (!CHECK(file != nullptr)) return;
     std::string data(bytes, '-');
@@ -265,6 +268,13 @@ MPI_TEST(errors, what_was_read_before_a_failure_arrives_everywhere) {
   }
   CHECK(most > 0);  // a part was read at all
   remove_directory(directory);
+}
+
+}  // namespace
+
+MPI_TEST(errors, what_was_read_before_a_failure_arrives_everywhere) {
+  read_with_failures(4 << 20, "parallel_threshold=1GiB");
+  read_with_failures(40 << 20, "parallel_threshold=1MiB");
 }
 
 namespace {

@@ -108,18 +108,24 @@ Outcome get_elements(void* data, std::size_t size, std::size_t count, bool share
   return outcome;
 }
 
-/// Copies the bytes that the I/O rank has read to the caller's memory on the other ranks. Returns an error if
-/// they do not fit.
-Status take_data(const File& file, const Outcome& outcome, void* data, std::size_t room, const char* call,
-                 const char* null) {
-  if (file.holds_stream() || outcome.data.empty()) return {};
-  if (outcome.data.size() > room) {
+/// Returns an error if the bytes that the I/O rank has read, or reads, do not fit into this rank's memory.
+Status check_room(const File& file, std::size_t bytes, const void* data, std::size_t room, const char* call,
+                  const char* null) {
+  if (bytes > room) {
     return {Code::argument,
-            cat(call, "(", file.path(), "): the I/O rank has read ", outcome.data.size(),
+            cat(call, "(", file.path(), "): the I/O rank has read ", bytes,
                 " bytes, this rank gives room for ", room, ": ranks pass different arguments"),
             EINVAL};
   }
   if (data == nullptr) return {Code::argument, std::string(call) + ": " + null, EFAULT};
+  return {};
+}
+
+/// Copies the bytes that the I/O rank has read to the caller's memory on the other ranks.
+Status take_data(const File& file, const Outcome& outcome, void* data, std::size_t room, const char* call,
+                 const char* null) {
+  if (file.holds_stream() || outcome.data.empty()) return {};
+  TR_TRY(check_room(file, outcome.data.size(), data, room, call, null));
   std::memcpy(data, outcome.data.data(), outcome.data.size());
   return {};
 }
@@ -135,6 +141,36 @@ char* read_line(const char* call, char* text, int size, tr_file* handle, Failure
   return taken.is_ok() && outcome.value > 0 ? text : nullptr;
 }
 
+/// Returns the outcome of an I/O rank that leaves the bytes to read_together(): their number, negative. Bytes
+/// of a pipe, and those behind a character that was pushed back, must come from C's stream. An array call would
+/// take an older error of the stream for its own.
+std::optional<Outcome> left_to_all(File& file, std::size_t size, std::size_t count, std::FILE* stream) {
+  Bytes bytes = 0;
+  if (__builtin_mul_overflow(size, count, &bytes) || !file.reads_to_all(bytes)) return std::nullopt;
+  const bool pushed_back = file.stream().take_pushed_back();
+  if (pushed_back || !file.mode().reads() || file.stream().has_failed() || std::ftell(stream) < 0)
+    return std::nullopt;
+  return Outcome{-bytes, 0, {}};
+}
+
+/// Collective. Reads `bytes` into the memory of every rank. Returns how many of them the file has. A rank
+/// without room for them reads into memory that it drops, so that the others get theirs.
+std::size_t read_together(File& file, const char* call, void* data, std::size_t room, std::size_t bytes,
+                          Failures failures) {
+  const int before = errno;
+  const Status mine = check_room(file, bytes, data, room, call, null_data);
+  ByteVector dropped;
+  const Status ready = guarded([&] {
+    if (!mine.is_ok()) dropped.resize(bytes);
+    return Status();
+  });
+  const files::ArrayOutcome outcome =
+      file.read_to_all(call, {mine.is_ok() ? static_cast<std::byte*>(data) : dropped.data(), bytes}, ready);
+  errno = before;
+  settle(file, mine.is_ok() ? outcome.status : mine, failures);
+  return mine.is_ok() ? static_cast<std::size_t>(outcome.elements) : 0;
+}
+
 std::size_t read_elements(const char* call, void* data, std::size_t size, std::size_t count, tr_file* handle,
                           Failures failures) {
   if (const auto items = move_distributed(call, data, size, count, handle, arrays::Direction::read, failures))
@@ -143,9 +179,15 @@ std::size_t read_elements(const char* call, void* data, std::size_t size, std::s
   if (file == nullptr) return 0;
   const auto operation = [&](std::FILE* stream) {
     if (is_within_distributed(data)) return refused(0, EINVAL, within_distributed);
-    return get_elements(data, size, count, is_shared(*file), stream);
+    std::optional<Outcome> left;
+    if (data != nullptr) left = left_to_all(*file, size, count, stream);
+    return left ? std::move(*left) : get_elements(data, size, count, is_shared(*file), stream);
   };
   const Outcome outcome = ask(*file, call, operation, failures);
+  if (outcome.value < 0 && outcome.error == 0) {
+    const auto bytes = static_cast<std::size_t>(-outcome.value);
+    return read_together(*file, call, data, size * count, bytes, failures) / size;
+  }
   const Status taken = take_data(*file, outcome, data, size * count, call, null_data);
   settle(*file, taken, failures);
   return taken.is_ok() ? count_of(outcome) : 0;
@@ -163,9 +205,13 @@ char* tr_fgets(char* text, int size, tr_file* file) {
   return read_line("tr_fgets", text, size, file, Failures::returned);
 }
 
-int tr_ungetc(int character, tr_file* file) {
-  return ask_for_int(file, "tr_ungetc", EOF,
-                     [character](std::FILE* stream) { return outcome_of(std::ungetc(character, stream)); });
+int tr_ungetc(int character, tr_file* handle) {
+  File* const file = file_of(handle, "tr_ungetc");
+  if (file == nullptr) return EOF;
+  return static_cast<int>(ask(*file, "tr_ungetc", [&](std::FILE* stream) {
+                            file->stream().note_pushed_back();
+                            return outcome_of(std::ungetc(character, stream));
+                          }).value);
 }
 
 int tr_fputc(int character, tr_file* file) { return put_character(file, "tr_fputc", character); }
@@ -213,7 +259,8 @@ void tr_fgets_nr(char* text, int size, tr_file* file) {
 void tr_ungetc_nr(int character, tr_file* handle) {
   File* const file = file_of(handle, "tr_ungetc_nr");
   if (file == nullptr) return;
-  tell(*file, [character](std::FILE* stream) {
+  tell(*file, [character, file](std::FILE* stream) {
+    file->stream().note_pushed_back();
     const bool failed = std::ungetc(character, stream) == EOF && character != EOF;
     return failed ? refused(EOF, ENOBUFS, "ungetc has no room for one more character") : Outcome();
   });

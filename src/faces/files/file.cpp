@@ -88,6 +88,23 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
                                   : array_calls_.move(name, arrays, direction, mine, framing);
 }
 
+bool File::reads_to_all(Bytes bytes) const {
+  return owner().group != nullptr && owner().group->size() > 1 && !mode().async && bytes > 0 &&
+         bytes >= owner().service->settings().parallel_threshold;
+}
+
+ArrayOutcome File::read_to_all(const std::string& name, std::span<std::byte> memory, const Status& mine,
+                               const std::shared_ptr<const Framing>& framing) {
+  const Result<layout::Layout> layout =
+      layout::Layout::replicated({std::ssize(memory)}, owner().group->size());
+  Array array;
+  array.data = memory.data();
+  array.type = ElementType::i8;
+  if (layout.is_ok()) array.layout = &*layout;
+  return array_calls_.move(name, {&array, 1}, Direction::read, mine.is_ok() ? layout.status() : mine,
+                           framing);
+}
+
 /// Collective. Waits for the tasks of calls without a result, then does `end`. Returns the first failure.
 Status File::finish(const std::string& call, const std::function<Status()>& end) {
   array_calls_.wait(call);

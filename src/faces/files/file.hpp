@@ -48,6 +48,14 @@ class File {
   ArrayOutcome move_arrays(const std::string& name, std::span<const Array> arrays, Direction direction,
                            const Status& mine = {}, const std::shared_ptr<const Framing>& framing = nullptr);
 
+  /// True if read_to_all() brings so many bytes to all ranks faster than one message from the I/O rank does.
+  /// The same on every rank.
+  [[nodiscard]] bool reads_to_all(Bytes bytes) const;
+  /// Collective. Reads from the file's position into the memory of every rank, as move_arrays() reads an
+  /// array of which every rank has the whole.
+  ArrayOutcome read_to_all(const std::string& name, std::span<std::byte> memory, const Status& mine = {},
+                           const std::shared_ptr<const Framing>& framing = nullptr);
+
   /// Collective (local files: local). Blocks until the asynchronous operations are done. Returns the first
   /// failure since the last one returned.
   Status wait();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "engine/exchange/transfer.hpp"
 #include "faces/files/cookie.hpp"
@@ -84,6 +85,10 @@ class FileStream {
   [[nodiscard]] bool has_failed() const { return std::ferror(c_stream_.stream) != 0 || failed_beside_; }
   void clear_failure();
   void note_failure_beside() { failed_beside_ = true; }
+  /// On the rank that holds the stream: notes that ungetc has pushed a character back. It need not be the one
+  /// that the file has there, so the next read must be one of C's stream.
+  void note_pushed_back() { pushed_back_ = true; }
+  [[nodiscard]] bool take_pushed_back() { return std::exchange(pushed_back_, false); }
 
   // The following functions are for array calls, on the rank that holds the stream.
   /// Returns where a call in `direction` begins; a stream that appends writes somewhere else than it reads.
@@ -125,7 +130,8 @@ class FileStream {
                                               // position is good
   std::atomic<bool> cutting_{false};          // the file is still as long as before it was opened
   std::atomic<bool> failed_beside_{false};    // a failure of array calls, unknown to C's stream
-  ByteVector pending_;                        // told as bytes, not handed to a task yet
+  bool pushed_back_ = false;
+  ByteVector pending_;  // told as bytes, not handed to a task yet
 };
 
 }  // namespace tailrace::files

@@ -194,16 +194,35 @@ Status RecordFile::get(std::span<std::byte> item, Bytes unit) {
   if (record.is_small()) {
     std::memcpy(item.data(), record.content.data() + record.done, item.size());
   } else {
-    const Result<files::Outcome> outcome =
-        stream_.ask("an item of a record", [&](std::FILE* stream) { return record.load(stream, bytes); });
-    record.failure = outcome.status();
-    if (outcome.is_ok() && outcome->value < bytes) record.failure = ended("within an item");
+    record.failure = file_.reads_to_all(bytes) ? load_together(item) : load(item);
     if (!record.failure.is_ok()) return record.failure;
-    std::memcpy(item.data(), outcome->data.data(), item.size());
   }
   if (form_.swapped) files::swap_units(item, unit);
   record.done += bytes;
   return {};
+}
+
+/// Collective. Has the I/O rank read a part of the record, and send it to all ranks.
+Status RecordFile::load(std::span<std::byte> item) {
+  const auto bytes = static_cast<Bytes>(item.size());
+  const Result<files::Outcome> outcome =
+      stream_.ask("an item of a record", [&](std::FILE* stream) { return record_->load(stream, bytes); });
+  TR_TRY(outcome.status());
+  if (outcome->value < bytes) return ended("within an item");
+  std::memcpy(item.data(), outcome->data.data(), item.size());
+  return {};
+}
+
+/// Collective. Reads a part of the record, as an array of which every rank has the whole.
+Status RecordFile::load_together(std::span<std::byte> item) {
+  const auto bytes = static_cast<Bytes>(item.size());
+  const std::shared_ptr<const files::Framing> framing = record_->frame_in(bytes, 1);
+  stream_.move_to(record_->offset_of(record_->done), bytes + framing->inserted());
+  const files::ArrayOutcome outcome = file_.read_to_all("read", item, {}, framing);
+  TR_TRY(outcome.status);
+  if (outcome.elements == bytes) return {};
+  stream_.forget_position();
+  return ended("within an item");
 }
 
 Status RecordFile::move_in(const Array& array, Bytes bytes, const Status& mine) {

@@ -75,6 +75,8 @@ class RecordFile {
   Status ended(const std::string& what);
   Status misplaced(Direction direction);
   void abandon_record(const Status& why, bool torn);
+  Status load(std::span<std::byte> item);
+  Status load_together(std::span<std::byte> item);
   Status move_out(const Array& array, Bytes bytes, const Status& mine);
   Status move_in(const Array& array, Bytes bytes, const Status& mine);
   Status cut();

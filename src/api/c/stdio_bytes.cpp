@@ -142,8 +142,8 @@ char* read_line(const char* call, char* text, int size, tr_file* handle, Failure
 }
 
 /// Returns the outcome of an I/O rank that leaves the bytes to read_together(): their number, negative. Bytes
-/// of a pipe, and those behind a character that was pushed back, must come from C's stream. An array call would
-/// take an older error of the stream for its own.
+/// of a pipe, and those behind a character that was pushed back, must come from C's stream. An array call
+/// would take an older error of the stream for its own.
 std::optional<Outcome> left_to_all(File& file, std::size_t size, std::size_t count, std::FILE* stream) {
   Bytes bytes = 0;
   if (__builtin_mul_overflow(size, count, &bytes) || !file.reads_to_all(bytes)) return std::nullopt;

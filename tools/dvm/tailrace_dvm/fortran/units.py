@@ -19,7 +19,7 @@ _TYPE = re.compile(r"(double\s*precision|double\s*complex|integer|real|complex|l
 _UNIT = re.compile(r"(?:(?:recursive|pure|elemental|impure|module|integer|real|double\s*precision|complex|logical|"
                    r"character|type)(?:\s*\*\s*\d+|\s*\([^)]*\))?\s+)*"
                    r"(program|module|submodule|subroutine|function|block\s*data)\b\s*(?:\([^)]*\)\s*)?(\w*)", re.I)
-_END = re.compile(r"end\s*(program|module|submodule|subroutine|function|block\s*data|procedure)?\b\s*\w*\s*$", re.I)
+_END = re.compile(r"end\s*((program|module|submodule|subroutine|function|block\s*data|procedure)\b\s*\w*)?\s*$", re.I)
 _ASSIGNED = re.compile(r"\w+\s*(\(|=[^=])|\w+\s*=$")
 
 
@@ -190,6 +190,12 @@ def analyse(source, unit):
     for statement in unit.specification:
         if statement.directive is not None:
             _map(source, unit, statement)
+    for statement in unit.execution:
+        directive = statement.directive
+        if isinstance(directive, d.ShadowGroup) and directive.what == "group":
+            unit.groups[directive.name.text.lower()] = directive
+        elif isinstance(directive, d.CpCreate):
+            unit.checkpoints[directive.name.text.lower()] = directive
     for name, mapping in unit.maps.items():
         _check_mapping(source, unit, name, mapping)
     for inner in unit.units:
@@ -212,8 +218,7 @@ def _declares(directive):
     if isinstance(directive, d.DirectiveText):
         match = re.match(r"\s*(\w+)", directive.text)
         return bool(match) and match.group(1).lower() in (
-            "distribute", "align", "template", "processors", "dynamic", "inherit", "shadow", "shadow_group",
-            "reduction_group")
+            "distribute", "align", "template", "processors", "dynamic", "inherit", "shadow", "reduction_group")
     return False
 
 
@@ -233,7 +238,7 @@ def _sections(source, unit):
                                            "this directive declares: it stands before the first executable statement")
                 unit.specification.append(statement)
             else:
-                executing = executing or unit.kind not in ("module",)
+                executing = True
                 unit.execution.append(statement)
             continue
         if statement.text.strip().lower() == "contains":
@@ -424,8 +429,6 @@ def _map(source, unit, statement):
                 mapping.inherited = True
             else:
                 mapping.dynamic = True
-    elif isinstance(directive, d.ShadowGroup) and directive.what == "group":
-        unit.groups[directive.name.text.lower()] = directive
 
 
 def _check_mapping(source, unit, name, mapping):

@@ -58,7 +58,7 @@ module tailrace_dvm
   integer, save :: me = 0, ranks = 1
   logical, save :: running = .false.
 
-  public :: dvm_begin, dvm_end, dvm_io, dvm_barrier, dvtime
+  public :: dvm_begin, dvm_end, dvm_io, dvm_barrier, dvm_pointer, c_f_pointer
   public :: dvm_shape, dvm_shadow, dvm_block, dvm_whole, dvm_genblock, dvm_wgtblock, dvm_multblock, dvm_distribute
   public :: dvm_align, dvm_align_at, dvm_aligned, dvm_memory, dvm_inherit, dvm_first_is, dvm_free
   public :: dvm_low, dvm_high, dvm_lbound, dvm_ubound, dvm_size, dvm_count, dvm_owns, dvm_first_owner
@@ -165,8 +165,9 @@ contains
     call MPI_Barrier(world)
   end subroutine
 
-  double precision function dvtime()
-    dvtime = MPI_Wtime()
+  type(c_ptr) function dvm_pointer(address)
+    integer(c_intptr_t), intent(in) :: address
+    dvm_pointer = transfer(address, c_null_ptr)
   end function
 
   ! How an array lies.
@@ -794,3 +795,9 @@ contains
 #include "other_kinds.inc"
 
 end module
+
+! DVM's clock, in seconds, by its own name.
+double precision function dvtime()
+  use mpi_f08, only: MPI_Wtime
+  dvtime = MPI_Wtime()
+end function

@@ -82,7 +82,7 @@ class Data:
         if symbol.dummy:
             lines[0] = f"type(dvm_array) :: dvmh_{name}"
             intent = next((a for a in symbol.attributes if a.startswith("intent")), "")
-            lines.append(f"{kind}, target{', ' + intent if intent else ''} :: dvmd_{name}(*)")
+            lines.append(f"{kind}{', ' + intent if intent else ''} :: dvmd_{name}(*)")
             lines.append(f"{kind}, pointer, contiguous :: {name}({dims})")
         else:
             visible = next((", " + a for a in symbol.attributes if a in ("public", "private")), "")
@@ -114,13 +114,16 @@ class Data:
 
     def _dummy(self, name, symbol):
         handle = f"dvmh_{name}"
-        sizes = ", ".join(f"dvm_low({handle}, {n}):dvm_high({handle}, {n})" for n in range(1, len(symbol.dims) + 1))
+        dims = range(1, len(symbol.dims) + 1)
+        extents = ", ".join(f"dvm_high({handle}, {n}) - dvm_low({handle}, {n}) + 1" for n in dims)
+        lows = ", ".join(f"dvm_low({handle}, {n}):" for n in dims)
         lines = [f"call dvm_inherit({handle}, loc(dvmd_{name}), {len(symbol.dims)}, '{name}')"]
         for n, dim in enumerate(symbol.dims, 1):
             low, high = bounds_of(dim)
             if low != "1" and low:
                 lines.append(f"call dvm_first_is({handle}, {n}, int({low}, 8))")
-        return lines + [f"{name}({sizes}) => dvmd_{name}(1:dvm_count({handle}))"]
+        # A dummy that were a target would need an explicit interface.
+        return lines + [f"call c_f_pointer(dvm_pointer(loc(dvmd_{name})), {name}, [{extents}])", f"{name}({lows}) => {name}"]
 
     def create(self, name, dims):
         """Returns the statements that make one array or template of these extents."""

@@ -364,6 +364,9 @@ class Loop:
         if name in private or name in reduced or self.directive.on is None:
             return
         symbol = self.writer.unit.symbol(name)
+        if self._stays_inside(name, action):
+            private.add(name)
+            return
         if any(e.name.text.lower() == name for e in self.directive.consistent):
             return
         if symbol is not None and symbol.dims is not None:
@@ -371,6 +374,21 @@ class Loop:
                             "Name it in PRIVATE, REDUCTION or CONSISTENT, or distribute it.")
         raise self.fail(f"{name} is assigned inside of a PARALLEL loop, but is neither PRIVATE nor a REDUCTION",
                         statement, name, f"Say PRIVATE({name}).")
+
+    def _stays_inside(self, name, action):
+        """Whether a variable is only used in this loop, and each iteration assigns it before: then it is private."""
+        symbol = self.writer.unit.symbol(name)
+        if (symbol is not None and (symbol.dims is not None or symbol.dummy or symbol.common)) or \
+                self.writer.unit.parent is not None:
+            return False
+        inside = self.statements[self.first:self.end + 1]
+        first = next((s for s in inside if name in names(s.text)), None)
+        if first is None or first.text.strip() != action.strip() or name in names(action[action.index("=") + 1:]):
+            return False
+        if any(re.match(r"(if|do|select|else)\b", s.text, re.I) for s in inside[:inside.index(first)]):
+            return False
+        return not any(name in names(s.text) for s in self.writer.unit.execution
+                       if s.directive is None and s not in inside)
 
     def _references(self, statement, text, action):
         out = []

@@ -17,7 +17,7 @@ module tailrace_dvm
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64, error_unit, output_unit
   use mpi_f08
-  use tailrace, only: tr_init, tr_finalize, tr_error
+  use tailrace, only: tr_init, tr_finalize, tr_error, tr_layout, tr_checkpoint, tr_file, tr_section
   implicit none
   private
 
@@ -54,6 +54,12 @@ module tailrace_dvm
     type(dvm_array) :: array
   end type
   type(entry), allocatable, save :: arrays(:)
+  ! A file of the program that the ranks read and write together, by its unit.
+  type :: open_unit
+    integer :: unit = 0
+    type(tr_file), pointer :: file => null()
+  end type
+  type(open_unit), allocatable, save :: units(:)
   type(MPI_Comm), save :: world
   integer, save :: me = 0, ranks = 1
   logical, save :: running = .false.
@@ -65,6 +71,8 @@ module tailrace_dvm
   public :: dvm_span, dvm_only, dvm_all, dvm_start, dvm_stop, dvm_alike, dvm_undivided
   public :: dvm_renew, dvm_across_begin, dvm_across_end, dvm_section, dvm_collect, dvm_spread
   public :: dvm_like, dvm_move, dvm_replace
+  public :: dvm_layout, dvm_unit, dvm_mode, dvm_names, dvm_close
+  public :: tr_layout, tr_checkpoint, tr_file, tr_section
   public :: dvm_type_of, dvm_send, dvm_send_all
   public :: dvm_reduce_max, dvm_reduce_min, dvm_reduce_sum, dvm_reduce_product
   public :: dvm_reduce_and, dvm_reduce_or, dvm_reduce_eqv, dvm_reduce_neqv, dvm_reduce_maxloc, dvm_reduce_minloc
@@ -126,7 +134,7 @@ contains
     end if
     call MPI_Comm_rank(world, me)
     call MPI_Comm_size(world, ranks)
-    allocate (arrays(0))
+    allocate (arrays(0), units(0))
     running = .true.
   end subroutine
 
@@ -466,10 +474,18 @@ contains
     type(dvm_array), intent(in) :: a
     integer, intent(in) :: rank, d
     integer :: below
+    coordinate = 0
+    if (is_whole(a)) return
     coordinate = -1
     if (rank >= product(a%grid(:a%rank_dims))) return
     below = product(a%grid(:d - 1))
     coordinate = mod(rank / below, a%grid(d))
+  end function
+
+  ! Whether every rank has the whole array.
+  logical function is_whole(a)
+    type(dvm_array), intent(in) :: a
+    is_whole = all(a%grid(:a%rank_dims) == 1)
   end function
 
   type(box) function own(a, rank)
@@ -541,16 +557,24 @@ contains
     end if
     do d = 1, a%ndims
       if (.not. is_divided(a, d)) cycle
-      room%low(d) = room%low(d) - a%below(d)
-      room%high(d) = room%high(d) + a%above(d)
+      room%low(d) = room%low(d) - width(a, d)
+      room%high(d) = room%high(d) + width(a, d)
     end do
+  end function
+
+  ! The memory has as much below as above, as layouts have it.
+  integer function width(a, d)
+    type(dvm_array), intent(in) :: a
+    integer, intent(in) :: d
+    width = 0
+    if (is_divided(a, d)) width = max(a%below(d), a%above(d))
   end function
 
   logical function is_divided(a, d)
     type(dvm_array), intent(in) :: a
     integer, intent(in) :: d
     is_divided = .false.
-    if (a%to(d) /= 0) is_divided = a%kind(a%to(d)) /= whole_kind
+    if (a%to(d) /= 0) is_divided = a%grid(a%to(d)) > 1
   end function
 
   ! Whether a rank is the first of those that own the same elements.
@@ -559,6 +583,7 @@ contains
     integer, intent(in) :: rank
     integer :: d
     is_first = .true.
+    if (is_whole(a)) is_first = rank == 0
     do d = 1, a%rank_dims
       if (.not. any(a%to(:a%ndims) == d) .and. .not. a%at_given(d)) is_first = is_first .and. coordinate(a, rank, d) == 0
     end do
@@ -571,6 +596,7 @@ contains
     integer, intent(in) :: fixed(:)
     integer :: d, at
     dvm_first_owner = .true.
+    if (is_whole(a)) dvm_first_owner = me == 0
     do d = 1, a%rank_dims
       if (a%grid(d) == 1 .or. a%at_given(d)) cycle
       at = findloc(a%to(:a%ndims), d, dim=1)
@@ -761,6 +787,7 @@ contains
   end subroutine
 
 #include "exchange.inc"
+#include "units.inc"
 
   ! Values that all ranks get.
 

@@ -202,11 +202,45 @@ class Files:
         if name not in self.writer.unit.checkpoints:
             raise TranslationError(directive.name.place, f"the checkpoint {directive.name} is not declared by CP_CREATE above")
         if directive.what == "save":
-            return [f"call dvm_cp_save(dvmc_{name}, {'.true.' if directive.asynchronous else '.false.'})"]
+            return [f"call dvmc_{name}%save({'.true.' if directive.asynchronous else '.false.'})"]
         if directive.what == "load":
-            return [f"call dvm_cp_load(dvmc_{name})"]
-        status = f", {directive.status.name}" if directive.status else ""
-        return [f"call dvm_cp_wait(dvmc_{name}{status})"]
+            return [f"call dvmc_{name}%load()"]
+        status = f"ierr={directive.status.name}" if directive.status else ""
+        return [f"call dvmc_{name}%wait({status})"]
+
+    def layout(self, name):
+        """Returns (variable with the layout of an array, statements that make it)."""
+        variable = self.writer.declare(f"dvmy_{name}", f"type(tr_layout) :: dvmy_{name}")
+        if self.writer.mapping(name):
+            return variable, [f"call dvm_layout({self.writer.handle(name)}, {variable})"]
+        return variable, [f"call {variable}%replicated(shape({name}))"]
 
     def _create(self, directive):
-        raise TranslationError(directive.place, "CP_CREATE is not supported in Fortran yet")
+        name = directive.name.text.lower()
+        checkpoint = self.writer.declare(f"dvmc_{name}", f"type(tr_checkpoint), save :: dvmc_{name}")
+        lines = []
+        for item in directive.variables:
+            key = item.name.text.lower()
+            if item.subscripts is not None:
+                raise TranslationError(item.name.place, "a subarray in VARLIST is not supported", f"Say VARLIST({item.name}).")
+            mapping = self.writer.mapping(key)
+            symbol = self.writer.symbol(key)
+            if mapping and mapping.dynamic:
+                raise TranslationError(item.name.place, f"{item.name} is DYNAMIC: in a checkpoint this is not supported")
+            if mapping or (symbol is not None and symbol.dims):
+                layout, made = self.layout(key)
+                lines += made + [f"call {checkpoint}%register('{key}', {key}, {layout})"]
+            else:
+                lines.append(f"call {checkpoint}%register('{key}', {key})")
+        local = ".true." if directive.mode == "local" else ".false."
+        only = directive.files[0].text.strip()
+        symbol = self.writer.symbol(only.lower())
+        if len(directive.files) == 1 and symbol is not None and symbol.dims:
+            files = only
+        elif len(directive.files) == 1:
+            raise TranslationError(directive.files[0].place, "FILES needs two files or more",
+                                   "The copies go to them in turn, so that one is whole at any time.")
+        else:
+            files = "[character(255) :: " + ", ".join(e.text for e in directive.files) + "]"
+        mode = "l" if directive.mode == "local" else "p"
+        return lines + [f"call {checkpoint}%create_registered('{name}', dvm_names({files}, {local}), '{mode}')"]

@@ -6,7 +6,8 @@ import re
 
 from .. import directives as d
 from ..diagnostics import TranslationError
-from .text import closing, masked, split, squeezed, uses, names
+from .text import closing, masked, split, uses, names
+from .together import Together
 
 # Specifiers that statements fill in: their values are sent to all ranks.
 _OUTPUTS = {"open": ("iostat", "iomsg", "newunit"), "close": ("iostat", "iomsg"), "write": ("iostat", "iomsg"),
@@ -21,6 +22,7 @@ class Files:
     def __init__(self, writer):
         self.writer = writer
         self.mode = None
+        self.together = Together(self)
 
     def fail(self, message, statement, name="", hint=""):
         return TranslationError(self.writer.source.place_of(statement, name), message, hint)
@@ -31,10 +33,17 @@ class Files:
             fetcher = self.writer.fetcher(statement)
             new = fetcher.expression(text)
             return None if new == text and not fetcher.lines else (fetcher.lines, [new])
-        if self.mode is not None:
+        given = self._specifiers(control)
+        if control and "unit" not in given and "file" not in given and word != "print" and not re.match(r"\w+\s*=(?!=)", control[0]):
+            given["unit"] = control[0]
+            if word in ("read", "write") and len(control) > 1 and "=" not in masked(control[1]):
+                given["fmt"] = control[1]
+        if word == "open":
             mode, self.mode = self.mode, None
-            raise TranslationError(mode.place, "IO_MODE is not supported in Fortran yet",
-                                   "Without it the file is read and written by one rank, with the same bytes.")
+            if "unit" in given and self.together.opens(statement, given, mode):
+                return self.together.statement(statement, word, given, items)
+        elif self.together.has(given) and "fmt" not in given and "nml" not in given:
+            return self.together.statement(statement, word, given, items)
         return self._by_one(statement, word, control, items)
 
     def _parts(self, statement, text, word):

@@ -40,6 +40,8 @@ class Statements:
             else:
                 self._statement(statement)
             at += 1
+        if self.files.mode is not None:
+            raise TranslationError(self.files.mode.place, "no OPEN follows IO_MODE")
         if self.regions:
             raise TranslationError(self.regions[-1][1], f"{self.regions[-1][0].upper()} has no END")
 

@@ -21,6 +21,7 @@ class Program:
         self.modules = {}
         self.procedures = {}
         self.current = None
+        self.units_together = {}         # unit as it is written: letters of its mode
 
     def add(self, file, text, fixed=None):
         source = Source(file, text, fixed)

@@ -82,11 +82,12 @@ class Source:
         return out
 
     def _read_statements(self):
-        reader = FortranStringReader("\n".join(self._prepared()) + "\n", include_dirs=["/nonexistent"],
-                                     ignore_comments=True)
-        reader.set_format(FortranFormat(not self.fixed, False))
         found = []
+        reader = None
         try:
+            reader = FortranStringReader("\n".join(self._prepared()) + "\n", include_dirs=["/nonexistent"],
+                                         ignore_comments=True)
+            reader.set_format(FortranFormat(not self.fixed, False))
             for item in reader:
                 text = getattr(item, "line", None)
                 if text is None:
@@ -94,9 +95,9 @@ class Source:
                 found.append((item.span, str(item.label or ""), item.name or "", text))
         except TranslationError:
             raise
-        except Exception as error:  # the reader has several kinds of them
+        except (Exception, SystemExit) as error:  # the reader has several kinds of them, and may want to end the process
             line = min(max(getattr(reader, "linecount", 1), 1), max(len(self.lines), 1))
-            raise TranslationError(self.place(line), f"the line cannot be read: {error}") from error
+            raise TranslationError(self.place(line), "the statement cannot be read: is it cut, or a mark of continuation wrong?") from error
         return [s for n, entry in enumerate(found) for s in self._split(n, entry)]
 
 

@@ -156,6 +156,8 @@ def collect(source):
             current = unit
             continue
         if current is None:
+            if _END.match(text) and not is_assignment(text):
+                raise TranslationError(source.place_of(statement), "END ends nothing that began")
             current = Unit("program", "", None)
             outer.append(current)
         if _END.match(text) and not is_assignment(text):

@@ -29,6 +29,8 @@ class Files:
 
     def statement(self, statement, text, word):
         control, items = self._parts(statement, text, word)
+        if not control or not control[0]:
+            raise self.fail(f"{word.upper()} is not complete", statement)
         if self._internal(control, word):
             fetcher = self.writer.fetcher(statement)
             new = fetcher.expression(text)
@@ -83,6 +85,11 @@ class Files:
         fetcher = self.writer.fetcher(statement)
         given = self._specifiers(control)
         reads = word == "read"
+        if reads and "nml" in given:
+            raise self.fail("READ of a namelist is not supported: its variables would differ between ranks", statement, "nml",
+                            "Read the variables in a list.")
+        for item in items:
+            self.writer.check_alone(statement, item, f"{word.upper()} is done by one rank")
         after = [f"call dvm_send_all({given[k]})" for k in _OUTPUTS.get(word, ()) if k in given]
         labels = [(k, given[k]) for k in ("err", "end", "eor") if k in given]
         status = given.get("iostat")

@@ -436,11 +436,23 @@ class Loop:
         if places is None:
             places = [(dim, 1, "0", True) for dim in range(1, len(use.subscripts) + 1)]
             self.begin_check(on_name, use.name)
+        beside = 0
         for dim, subscript in enumerate(use.subscripts, 1):
             target, factor, offset, distributed = places[dim - 1]
             if target is None or not distributed:
                 continue
-            self._check_dimension(statement, use, dim, subscript, (target, factor, offset), assigned)
+            beside += bool(self._check_dimension(statement, use, dim, subscript, (target, factor, offset), assigned))
+        if beside > 1:
+            self._check_corner(statement, use)
+
+    def _check_corner(self, statement, use):
+        """Elements that lie beside in two dimensions come with the corners alone."""
+        if use.name in self.across:
+            raise self.fail(f"{use.name}({', '.join(use.subscripts)}): ACROSS brings no corners", statement, use.name)
+        for halo in self.directive.shadow_renew:
+            if halo.name.text.lower() == use.name and not halo.corner:
+                raise self.fail(f"{use.name}({', '.join(use.subscripts)}) lies in a corner of the shadow, which SHADOW_RENEW does "
+                                "not bring", statement, use.name, f"Say SHADOW_RENEW({use.name}(CORNER)).")
 
     def begin_check(self, on_name, name):
         if on_name == name:
@@ -471,7 +483,7 @@ class Loop:
             raise self.fail(f"{what}: dimension {dim} cannot be seen to lie on the rank that runs the iteration",
                             statement, use.name, "Name it in REMOTE_ACCESS, or write it as the subscript of ON and a constant.")
         if distance == 0:
-            return
+            return 0
         if assigned and not self.directive.compute_all and not self.directive.shadow_compute:
             raise self.fail(f"{what} is assigned, but lies {abs(distance)} beside the element of ON", statement, use.name)
         low, high = self.writer.width(use.name, dim)
@@ -479,6 +491,7 @@ class Loop:
         if room is not None and abs(distance) > room:
             raise self.fail(f"{what}: dimension {dim} reaches {abs(distance)} beyond the element of ON, its shadow is {room}",
                             statement, use.name, "Widen it with SHADOW, or name it in REMOTE_ACCESS.")
+        return distance
 
     def _distance(self, subscript, factor, offset, entry):
         """Returns by how many elements of the array the subscript lies beside the iteration's own one."""

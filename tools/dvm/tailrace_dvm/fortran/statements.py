@@ -219,6 +219,7 @@ class Statements:
         if any(":" in masked(s) for s in target.subscripts):
             raise self.fail(f"a section of the distributed array {target.name} is assigned outside of a PARALLEL loop",
                             statement, target.name, "Assign it in a PARALLEL loop.")
+        self.writer.check_alone(statement, value, f"an element of {target.name} is assigned by its owner")
         subscripts = fetcher.subscripts(target)
         value = fetcher.expression(value)
         return fetcher.lines, [f"if (dvm_owns({self.writer.handle(target.name)}, {self.writer.index(subscripts)})) "

@@ -6,7 +6,7 @@ import re
 from ..diagnostics import TranslationError
 from .expressions import Fetcher
 from .loops import number
-from .text import integer, linear, split
+from .text import integer, linear, uses
 from .units import _inherited_map
 
 
@@ -227,6 +227,16 @@ class UnitWriter:
         def fail(message, name):
             return TranslationError(self.source.place_of(statement, name), message)
         return Fetcher(self, fail)
+
+    def check_alone(self, statement, text, why):
+        """Refuses functions that all ranks have to call in a text that one rank evaluates alone."""
+        for use in uses(text):
+            other = self.program.procedures.get(use.name)
+            if other is None or other.kind != "function" or self.symbol(use.name) and self.symbol(use.name).dims:
+                continue
+            if other.maps or any(s.directive is not None for s in other.statements):
+                raise TranslationError(self.source.place_of(statement, use.name), f"{why}, but all ranks have to call {use.name}",
+                                       "Call it before, into a variable.")
 
     # Edits
 

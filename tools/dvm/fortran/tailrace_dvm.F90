@@ -273,6 +273,7 @@ contains
     type(dvm_array), intent(inout) :: a
     integer, intent(in), optional :: grid(:)
     integer :: cut(most), n, d, next
+    logical :: given_sizes
     integer(int64), allocatable :: given(:, :)
     n = count(a%kind(:a%ndims) /= whole_kind)
     a%rank_dims = a%ndims
@@ -294,7 +295,10 @@ contains
         end do
         if (mod(ranks, product(cut(:n), cut(:n) > 0)) /= 0 .or. (all(cut(:n) > 0) .and. product(cut(:n)) /= ranks)) &
           call fail('the GEN_BLOCK of '//trim(a%name)//' has as many sizes as it was written for ranks; start it on that number')
+        ! The last dimension is cut most: columns are contiguous, and so are the messages of their halos.
+        given_sizes = any(cut(:n) > 0)
         call MPI_Dims_create(ranks, n, cut(:n))
+        if (.not. given_sizes) cut(:n) = cut(n:1:-1)
       end if
     end if
     next = 0

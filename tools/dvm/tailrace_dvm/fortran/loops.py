@@ -83,6 +83,8 @@ class Loop:
 
     def translate(self):
         """Returns the position behind the nest."""
+        for item in self.directive.consistent:
+            raise TranslationError(item.name.place, "CONSISTENT is not supported", f"Distribute {item.name}, or reduce it.")
         self._find_heads()
         end = end_of_loop(self.statements, self.at)
         if end is None:
@@ -367,11 +369,9 @@ class Loop:
         if self._stays_inside(name, action):
             private.add(name)
             return
-        if any(e.name.text.lower() == name for e in self.directive.consistent):
-            return
         if symbol is not None and symbol.dims is not None:
             raise self.fail(f"{name} is not distributed and is assigned inside of a PARALLEL loop", statement, name,
-                            "Name it in PRIVATE, REDUCTION or CONSISTENT, or distribute it.")
+                            "Name it in PRIVATE or REDUCTION, or distribute it.")
         raise self.fail(f"{name} is assigned inside of a PARALLEL loop, but is neither PRIVATE nor a REDUCTION",
                         statement, name, f"Say PRIVATE({name}).")
 

@@ -109,6 +109,18 @@ class Refused(unittest.TestCase):
         self.refused(loop(on, "a(i+1, j) = 1"), "is assigned", 9)
         self.refused(loop(on, "a(i, j) = sum(b)"), "whole distributed array", 9)
 
+    def test_corners_need_corner(self):
+        on = "!DVM$ PARALLEL (j, i) ON a(i, j), SHADOW_RENEW(b{})"
+        self.refused(loop(on.format(""), "a(i, j) = b(i+1, j-1)"), "CORNER", 9)
+        translate("p.f90", loop(on.format("(CORNER)"), "a(i, j) = b(i+1, j-1)"))
+        self.refused(loop("!DVM$ PARALLEL (j, i) ON a(i, j), ACROSS(a(1:1, 1:1))", "a(i, j) = a(i-1, j-1)"), "no corners", 9)
+
+    def test_what_one_rank_would_do_alone(self):
+        self.refused(program("read (5, nml=x)"), "namelist", 6)
+        inner = ["contains", "function f(x)", "real f, x(10, 10)", "!DVM$ INHERIT x", "f = x(1, 1)", "end function"]
+        self.refused(program("print *, f(a)", *inner), "all ranks have to call f", 6)
+        self.refused(program("do while (a(1, 1) > 0)", "end do"), "DO WHILE", 6)
+
     def test_variables_that_would_differ_between_ranks(self):
         on = "!DVM$ PARALLEL (j, i) ON a(i, j)"
         self.refused(loop(on, "s = s + a(i, j)"), "neither PRIVATE nor a REDUCTION", 9)

@@ -21,7 +21,7 @@ LIBRARIES = sys.argv[2].replace("-Wl,-rpath,", "-Wl;-rpath;").split(",")
 LIBRARIES = [library.replace(";", ",") for library in LIBRARIES]
 EXAMPLES = SOURCE / "examples/dvm/fortran"
 RUNS = {"jac2d.f90": ["30", "20"], "jac3d.f90": ["13"], "redblack.f": ["20"], "sor.f": ["20"], "cg.f90": ["18"],
-        "adi.f90": ["21"], "sections.f90": ["20"], "jacobi_saved.f90": ["20", "25", "0"]}
+        "adi.f90": ["21"], "sections.f90": ["20"], "features.f90": ["14"], "jacobi_saved.f90": ["20", "25", "0"]}
 RANKS = [1, 2, 3, 4, 8] if os.environ.get("TEST_ALL") else [1, 3, 4]
 
 

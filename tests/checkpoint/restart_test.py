@@ -66,6 +66,7 @@ class Round:
         self.published = {}  # bytes by name
         self.stopped = False  # in the middle of a file, which is announced with fewer steps then
         self.committed = (0, 0)  # generation and step
+        self.without_save = set()  # runs that ended before their first save: the next one begins anew, and no checkpoint knows them
         self.small = MOUNTS and self.random.random() < SMALL_DISKS and subprocess.run(
             ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", self.directory], capture_output=True).returncode == 0
 
@@ -106,6 +107,8 @@ class Round:
         step = self.loaded(job)
         for line in job.matches(r"committed (\d+) (\d+)"):
             self.committed = max(self.committed, tuple(map(int, line)))
+        if self.committed == (0, 0):
+            self.without_save |= {run_of(f"{self.directory}/out/{name}") for name in names_in(f"{self.directory}/out") if name.endswith(ENDING)} - {None}
         data = {name[:-6]: content_of(f"{self.directory}/out/{name[:-6]}") or b""
                 for name in names_in(f"{self.directory}/out") if name.endswith(".ready")}
         ready = {name: len(content) for name, content in data.items()}
@@ -158,6 +161,8 @@ class Round:
         for name in names_in(f"{self.directory}/out"):
             if not name.endswith(ENDING):
                 continue
+            if run_of(f"{self.directory}/out/{name}") in self.without_save:
+                continue  # the run has not come so far again
             found = steps_of(f"{self.directory}/out/{name}")
             is_finished = found[1] is True  # such a file stays, announced or not yet
             wanted = steps_of(f"{until}/out/{name}")[0] if os.path.exists(f"{until}/out/{name}") else []  # cut to no step
@@ -317,6 +322,11 @@ def steps_of(path):
         return err
     index = json.loads(out)
     return index["steps"], index.get("closed")
+
+
+def run_of(path):
+    code, out, _ = tailrace("index", path, "--json")
+    return json.loads(out)["run"] if code == 0 else None
 
 
 for name in names_in("."):

@@ -44,9 +44,9 @@ std::vector<T> joined(const std::vector<std::vector<double>>& records) {
   return values;
 }
 
-/// A file that gives the system as many pages back, just before the library's turn, as the peers give back
-/// when their files begin anew. On a virtual machine whose host takes free memory away, pages that nobody has
-/// used for some seconds cost several times as much.
+/// A file whose pages go back to the system just before the library's turn. The peers empty their files just
+/// before their turns, so both sides then write to pages of late use. A virtual machine's host takes other
+/// free pages away, and getting one back takes several times as long.
 class RecentPages {
  public:
   explicit RecentPages(const std::string& path)
@@ -124,7 +124,8 @@ class Rates {
 
   bench::Span cloned_step(long number) { return peer_step(cloning_, number); }
   bench::Span kept_step(long number) { return peer_step(keeping_, number); }
-  /// Call it when all have had their turn.
+  /// Fills the file of recent pages again. Call this function at the end of a turn, outside of all measured
+  /// times.
   void end_turn() { recent_pages_.take(std::filesystem::file_size(file_ + ".kept")); }
   [[nodiscard]] bench::PeerProcess* newest() { return newest_ ? &*newest_ : nullptr; }
 

@@ -55,8 +55,9 @@ TR_API int tr_fwait(tr_file* file);
 TR_API void* tr_distribute(void* data, int type, const tr_layout* layout);
 /* Collective. Forgets a registered array. `data` is the address that tr_distribute returned. */
 TR_API int tr_undistribute(void* data);
-/* Collective. As tr_fwrite and tr_fread of an array that tr_distribute has registered. Any other address is
- * an error on every rank (0 with EINVAL), where those would move memory of the I/O rank. */
+/* Collective. As tr_fwrite and tr_fread of an array that tr_distribute has registered. Another address is an
+ * error on every rank: they return 0 with EINVAL. tr_fwrite and tr_fread take such an address for memory of
+ * the I/O rank. */
 TR_API size_t tr_fwrite_distributed(const void* data, size_t size, size_t count, tr_file* file);
 TR_API size_t tr_fread_distributed(void* data, size_t size, size_t count, tr_file* file);
 /* Collective, as these. Without result: a failure is kept for tr_fwait, tr_fflush or tr_fclose. */

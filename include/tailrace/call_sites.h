@@ -32,8 +32,8 @@ typedef struct tr_call_site {
   int verdict;
 } tr_call_site;
 
-/* Each is the call of files.h without _at or, if the result of this place is used nowhere, the one with _nr.
- * Then it returns 0 or NULL. */
+/* Each function makes the call of files.h that has its name without _at. If the program uses the result of
+ * this place nowhere, the function makes the call with _nr, and returns 0 or NULL. */
 TR_API int tr_fprintf_at(tr_call_site* site, tr_file* file, const char* format, ...) TR_FORMAT(printf, 3, 4);
 TR_API int tr_vfprintf_at(tr_call_site* site, tr_file* file, const char* format, va_list arguments)
     TR_FORMAT(printf, 3, 0);

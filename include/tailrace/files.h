@@ -13,9 +13,9 @@
  *                      rank waits for all others after an array call.
  *
  *   without (_nr,      Local: no message, no waiting. Only the I/O rank does something. A failure is kept for
- *   and C's own void)  the file's next tr_fwait, tr_fflush, tr_fclose or tr_finalize. Those that read into
- * the caller's memory (tr_fread_nr, tr_fgets_nr, tr_fscanf_nr and its like) and those that move a registered
- * array (tr_distribute) are collective as calls with a result are, and keep a failure as the others do.
+ *   and C's own void)  the file's next tr_fwait, tr_fflush, tr_fclose or tr_finalize. Two kinds are
+ *                      collective, as with a result: calls that read (tr_fread_nr, tr_fgets_nr, tr_fscanf_nr
+ *                      and its like), and calls that move an array registered by tr_distribute.
  *
  *   opening, closing   Collective. Block until all ranks have called them and the I/O rank is done. The ranks
  *   and flushing       agree about arguments and result, for a few messages up and down a tree.
@@ -157,7 +157,7 @@ TR_API int tr_vfscanf(tr_file* file, const char* format, va_list arguments) TR_F
 TR_API int tr_scanf(const char* format, ...) TR_FORMAT(scanf, 1, 2);
 TR_API int tr_vscanf(const char* format, va_list arguments) TR_FORMAT(scanf, 1, 0);
 /* Collective, as tr_fscanf: without the number of items, but the values are stored on every rank. Input that
- * does not match is no failure, as in C: whoever has to know calls tr_fscanf. */
+ * does not match is no failure, as in C: a program that has to know calls tr_fscanf. */
 TR_API void tr_fscanf_nr(tr_file* file, const char* format, ...) TR_FORMAT(scanf, 2, 3);
 TR_API void tr_vfscanf_nr(tr_file* file, const char* format, va_list arguments) TR_FORMAT(scanf, 2, 0);
 TR_API void tr_scanf_nr(const char* format, ...) TR_FORMAT(scanf, 1, 2);

@@ -25,9 +25,9 @@ def try_one(compiler, language, compile_options, link_options, directory):
     steps = [[compiler, "-x", language, *compile_options, *options, "-c", str(here / "call_sites.c"), "-o", "calls.o"]]
     if "-fPIC" in compile_options:
         steps.append([compiler, *link_options, "-shared", "calls.o", "-o", "libcalls.so"])
-        steps.append([cpp_compiler, "stub.o", "sites.o", "-rdynamic", "-o", "program", "./libcalls.so", "-Wl,-rpath,."])
+        steps.append([cpp_compiler, "recorder.o", "sites.o", "-rdynamic", "-o", "program", "./libcalls.so", "-Wl,-rpath,."])
     else:
-        steps.append([compiler, *link_options, "calls.o", "stub.o", "sites.o", "-o", "program"])
+        steps.append([compiler, *link_options, "calls.o", "recorder.o", "sites.o", "-o", "program"])
     exact = "-O0" not in compile_options and "-Wl,--gc-sections" not in link_options
     for step in [*steps, ["./program", *(["exact"] if exact else [])]]:
         ended_well, said = run(step, directory)
@@ -57,7 +57,7 @@ if shutil.which("ld.lld") and clang:
     ways += [(clang, "c", ["-O2", "-ffunction-sections"], ["-fuse-ld=lld", "-Wl,--gc-sections"])]
 
 with tempfile.TemporaryDirectory() as directory:
-    for step in ([c_compiler, "-O1", "-fPIE", "-c", str(here / "call_sites_stub.c"), "-o", "stub.o"],
+    for step in ([c_compiler, "-O1", "-fPIE", "-c", str(here / "call_sites_recorder.c"), "-o", "recorder.o"],
                  [cpp_compiler, "-std=c++20", "-O1", "-fPIE", *options, f"-I{source}/src", "-c", str(source / "src/api/c/call_sites.cpp"), "-o", "sites.o"]):
         ended_well, said = run(step, directory)
         if not ended_well:

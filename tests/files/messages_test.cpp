@@ -11,7 +11,7 @@ using namespace tailrace::files_test;
 
 namespace {
 
-std::int64_t sent = 0;
+std::int64_t sent = 0, sent_bytes = 0;
 
 }  // namespace
 
@@ -22,6 +22,9 @@ extern "C" __attribute__((visibility("default"))) int MPI_Isend(const void* data
                                                                 MPI_Datatype type, int destination, int tag,
                                                                 MPI_Comm comm, MPI_Request* request) {
   ++sent;
+  int size = 0;
+  PMPI_Type_size(type, &size);
+  sent_bytes += std::int64_t{count} * size;
   return PMPI_Isend(data, count, type, destination, tag, comm, request);
 }
 
@@ -33,10 +36,10 @@ extern "C" __attribute__((visibility("default"))) int MPI_Bcast(void* data, int 
 
 namespace {
 
-/// Returns how many messages all ranks together have sent since the counter was set to 0.
-std::int64_t sent_by_all() {
+/// Returns the sum of a counter over all ranks.
+std::int64_t of_all(std::int64_t mine) {
   std::int64_t total = 0;
-  MPI_Allreduce(&sent, &total, 1, MPI_INT64_T, MPI_SUM, state().comm);
+  MPI_Allreduce(&mine, &total, 1, MPI_INT64_T, MPI_SUM, state().comm);
   return total;
 }
 
@@ -48,7 +51,7 @@ MPI_TEST(messages, small_calls_without_result_send_none) {
     const Session session;
     sent = 0;
     tr_file* const file = tr_fopen((directory + "/f").c_str(), "w");
-    CHECK(size() == 1 || sent_by_all() > 0);  // what is sent is counted
+    CHECK(size() == 1 || of_all(sent) > 0);  // what is sent is counted
     sent = 0;
     for (int i = 0; i < 50'000; ++i) {
       tr_fprintf_nr(file, "%d\n", i);
@@ -56,8 +59,30 @@ MPI_TEST(messages, small_calls_without_result_send_none) {
     }
     tr_rewind(file);
     tr_clearerr(file);
-    CHECK_EQ(sent_by_all(), 0);
+    CHECK_EQ(of_all(sent), 0);
     CHECK_EQ(tr_fclose(file), 0);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(messages, large_blocks_that_all_ranks_read_travel_in_memory) {
+  const std::string directory = fresh_directory("messages");
+  constexpr std::size_t bytes = 8 << 20;
+  if (rank() == 0) write_file(directory + "/f", std::string(bytes, 'b'));
+  MPI_Barrier(state().comm);
+  {
+    const Session session("parallel_threshold=1MiB");
+    for (const char* mode : {"r", "rp"}) {
+      std::string data(bytes, '-');
+      tr_file* const file = tr_fopen((directory + "/f").c_str(), mode);
+      if (!CHECK(file != nullptr)) return;
+      MPI_Barrier(state().comm);
+      sent_bytes = 0;
+      CHECK_EQ(tr_fread(data.data(), 1, bytes, file), bytes);
+      CHECK(of_all(sent_bytes) < 64 << 10);
+      CHECK(data == std::string(bytes, 'b'));
+      CHECK_EQ(tr_fclose(file), 0);
+    }
   }
   remove_directory(directory);
 }
@@ -79,7 +104,7 @@ MPI_TEST(messages, a_result_costs_one_broadcast) {
       tr_feof(file);
     }
     // A broadcast down a tree costs one message to each of the others.
-    CHECK_EQ(sent_by_all(), std::int64_t{5} * rounds * (size() - 1));
+    CHECK_EQ(of_all(sent), std::int64_t{5} * rounds * (size() - 1));
     CHECK_EQ(tr_fclose(file), 0);
   }
   remove_directory(directory);

@@ -36,10 +36,12 @@ files::Outcome outcome_of(std::int64_t value, bool failed);
 /// Returns the outcome of a call that returns a negative value, such as EOF, if it failed.
 inline files::Outcome outcome_of(std::int64_t value) { return outcome_of(value, value < 0); }
 
-/// What becomes of a call's failure: errno and tr_error() have it, or, in calls without a result, the file
-/// keeps it for its next wait, flush or close.
-enum class Failures { returned, kept };
-/// Local. Does with a failure what `failures` says. Does nothing if `status` is OK.
+/// How a call tells its failure.
+enum class Failures {
+  returned,  // by errno and tr_error()
+  kept  // a call without a result: the file keeps the failure, and its next wait, flush or close returns it
+};
+/// Local. Tells the failure `status` as `failures` says. Does nothing if `status` is OK.
 void settle(files::File& file, const Status& status, Failures failures);
 
 /// Collective over the file's ranks. Runs `operation` on the I/O rank's stream. Returns its outcome on every

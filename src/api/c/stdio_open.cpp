@@ -57,14 +57,14 @@ Status tell_where(const Status& status, const std::string& path) {
           ENOENT};
 }
 
-/// Says how the files are called if the program has not given the rank a place in the name.
+/// Logs the name of the files if the program has given the rank no place in it.
 void tell_local_name(const char* path, const std::string& name, int rank) {
   if (rank != 0 || name == path || std::strchr(path, '%') != nullptr) return;
   log(LogLevel::info, cat("the local file \"", path,
                           "\" has no %d in its name: each rank's number comes behind it, as in ", name));
 }
 
-/// How far the ranks of a file that is opened have to wait for each other.
+/// Which ranks an open waits for.
 enum class Opening {
   by_mode,   // files of the local mode are opened locally, others by all ranks together
   together,  // also local files: the ranks agree first, because each may have made another call

@@ -95,14 +95,17 @@ bool File::reads_to_all(Bytes bytes) const {
 
 ArrayOutcome File::read_to_all(const std::string& name, std::span<std::byte> memory, const Status& mine,
                                const std::shared_ptr<const Framing>& framing) {
-  const Result<layout::Layout> layout =
-      layout::Layout::replicated({std::ssize(memory)}, owner().group->size());
+  Result<layout::Layout> layout = Status(Code::memory, "no memory for a layout");
+  // A rank that finds no memory here still takes part in the vote.
+  const Status laid_out = guarded([&] {
+    layout = layout::Layout::replicated({std::ssize(memory)}, owner().group->size());
+    return layout.status();
+  });
   Array array;
   array.data = memory.data();
   array.type = ElementType::i8;
-  if (layout.is_ok()) array.layout = &*layout;
-  return array_calls_.move(name, {&array, 1}, Direction::read, mine.is_ok() ? layout.status() : mine,
-                           framing);
+  if (laid_out.is_ok()) array.layout = &*layout;
+  return array_calls_.move(name, {&array, 1}, Direction::read, mine.is_ok() ? laid_out : mine, framing);
 }
 
 /// Collective. Waits for the tasks of calls without a result, then does `end`. Returns the first failure.

@@ -2,7 +2,7 @@
 """Translated examples print and write what the same sources do when they are compiled as they are and run serially, on
 each number of ranks. A run that goes on from a checkpoint on other ranks prints what the uninterrupted one printed.
 
-usage: fortran_examples_test.py MODULES LIBRARIES, both with commas between"""
+usage: fortran_examples_test.py; TEST_COMMAND is the command"""
 import os
 import shutil
 import subprocess
@@ -14,11 +14,7 @@ sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from dvm_environment import SOURCE, python  # noqa: E402
 from small_model import MPIRUN, check, environment, finish  # noqa: E402
 
-PYTHON = python()
-COMPILER, MODULES = os.environ["TEST_MPIFORT"], sys.argv[1].split(",")
-# The paths for the loader hold commas themselves.
-LIBRARIES = sys.argv[2].replace("-Wl,-rpath,", "-Wl;-rpath;").split(",")
-LIBRARIES = [library.replace(";", ",") for library in LIBRARIES]
+WITH_PARSERS = {**os.environ, "PATH": f"{Path(python()).parent}:{os.environ['PATH']}"}
 EXAMPLES = SOURCE / "examples/dvm/fortran"
 RUNS = {"jac2d.f90": ["30", "20"], "jac3d.f90": ["13"], "redblack.f": ["20"], "sor.f": ["20"], "cg.f90": ["18"],
         "adi.f90": ["21"], "sections.f90": ["20"], "features.f90": ["14"], "jacobi_saved.f90": ["20", "25", "0"]}
@@ -30,16 +26,9 @@ def compiled(name):
     here = Path(name).resolve()
     shutil.rmtree(here, ignore_errors=True)
     here.mkdir()
-    translated = here / ("translated" + Path(name).suffix)
-    done = subprocess.run([PYTHON, "-m", "tailrace_dvm.fortran", "-o", str(translated), str(EXAMPLES / name)], cwd=here,
-                          env={**os.environ, "PYTHONPATH": str(SOURCE / "tools/dvm"), "PYTHONDONTWRITEBYTECODE": "1"},
-                          capture_output=True, text=True)
-    if not check(done.returncode == 0, f"{name}: {done.stderr}"):
-        return None
-    long_lines = ["-ffree-line-length-none", "-ffixed-line-length-none"]
-    for program, command in (("serial", [str(EXAMPLES / name)]),
-                             ("parallel", [*long_lines, *(f"-I{m}" for m in MODULES), str(translated), *LIBRARIES])):
-        done = subprocess.run([COMPILER, "-w", "-O1", *command, "-o", program], cwd=here, capture_output=True, text=True)
+    for program, compiler in (("serial", [os.environ["TEST_MPIFORT"]]), ("parallel", [os.environ["TEST_COMMAND"], "dvm", "fc"])):
+        done = subprocess.run([*compiler, "-w", "-O1", str(EXAMPLES / name), "-o", program], cwd=here, env=WITH_PARSERS,
+                              capture_output=True, text=True)
         if not check(done.returncode == 0, f"{name}, {program}: {done.stderr[-3000:]}"):
             return None
     return here

@@ -58,6 +58,17 @@ if [ -n "$(find "$prefix" -name 'libtailrace_preload.so')" ]; then
   test "$(cat preloaded.bin)" = shared || fail "the installed command did not run a program"
 fi
 
+if [ -f "$prefix/share/tailrace/dvm/tools.json" ]; then
+  # The translator needs a parser of PyPI (the test dvm_command has it): here only its paths are looked at.
+  try "the translator is installed" "$prefix/bin/tailrace" dvm --help
+  python3 -c 'import json, os, sys
+place = os.path.dirname(sys.argv[1])
+told = json.load(open(sys.argv[1]))
+missing = [each for each in told["libraries"] + told["modules"] if not os.path.exists(os.path.join(place, each))]
+sys.exit(f"tools.json names {missing}" if missing else 0)' "$prefix/share/tailrace/dvm/tools.json" || fail "the translator's libraries are not installed"
+  test -f "$prefix/include/tailrace/fortran/tailrace_dvm.mod" || fail "tailrace_dvm.mod is not installed"
+fi
+
 # The other MPI is refused when configuring, in words.
 other=mpich
 test "$TEST_MPI" = mpich && other=openmpi

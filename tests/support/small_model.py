@@ -14,7 +14,7 @@ import time
 MPIRUN = shlex.split(os.environ["TEST_MPIRUN"])
 COMMAND = os.environ.get("TEST_COMMAND", "")
 MPI = os.environ["TEST_MPI"]
-MODEL = os.path.abspath(sys.argv[1])
+MODEL = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""  # some tests run other programs
 ALL = "TEST_ALL" in os.environ  # ./dev test --all
 NX, NY, LEVELS = 13, 11, 3
 STEP_BYTES = NX * NY * LEVELS * (8 + 4)

@@ -23,6 +23,7 @@ enum Exit : int {
 // `exit`.
 void add_checkpoint(CLI::App& app, int& exit);  // its exit codes are those of checkpoint.hpp
 void add_wait(CLI::App& app, int& exit);
+void add_dvm(CLI::App& app, int& exit);  // the translator ends with its own exit codes
 void add_index(CLI::App& app, int& exit);
 void add_options(CLI::App& app, int& exit);
 void add_plan(CLI::App& app, int& exit);

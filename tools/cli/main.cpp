@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
 #ifdef TAILRACE_HAVE_RUN
   cli::add_run(app, exit);
 #endif
+  cli::add_dvm(app, exit);
 #ifdef TAILRACE_HAVE_JSON
   cli::add_report(app, exit);
   cli::add_top(app, exit);
